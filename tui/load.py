@@ -32,7 +32,7 @@ from ..core.graph.validate import graph_problems
 from ..core.program.program import Location, Program
 from ..core.program.validate import program_problems
 from ..core.text import Document, excerpt, parse
-from ..core.text.literals import parse_literal, parse_value
+from ..core.text.literals import parse_literal, parse_value, read_argument_words
 from ..core.types import Type
 from ..core.value import Value, admit
 from ..interp.engines.reference import combine_problems
@@ -42,7 +42,6 @@ from ..interp.exchange.tensorflow import SUFFIXES, executor_graph, from_tensorfl
 from ..interp.exchange.torch import SUFFIX as PYTORCH_SUFFIX
 from ..interp.exchange.torch import from_torch
 from ..interp.function.function import Function
-from ..interp.oracle.corpus import read_argument_words
 from ..interp.records.documents import read_json
 from ..interp.records.event_sink import is_log
 from ..viz.source_lines import local_line

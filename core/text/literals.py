@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .. import dtypes
-from ..errors import Malformed, Usage
+from ..errors import Malformed, Usage, plural
 from ..types import MAX_AXES, Shape, Type
 from ..value import Literal, Value, admit, literal, normalize
 
@@ -22,6 +23,8 @@ _MAX_DIGITS = 100
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|nan)", re.I | re.A)
 _TYPED_LITERAL = re.compile(r"\s*([a-z]+[0-9]*)\s*(\[[^\]]*\])?\s*\((.*)\)\s*", re.S)
 _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
+T = TypeVar("T")
+"""The type of a parameter, or None."""
 _EXPECTED = "a number, true, false, [...] of them, or a dtype before (...)"
 
 
@@ -194,3 +197,19 @@ def check_rectangular(value: object, text: str) -> object:
     if len({type(row) is bool for row in rows}) > 1:
         raise Malformed("not an array", required=required, got=text)
     return value
+
+
+def read_argument_words(
+    name: str, parameters: Sequence[tuple[str, T]], words: Sequence[str], parse: Callable[[str, T, str], Value]
+) -> list[Value]:
+    """The arguments of a call, read from words: `parse` reads each word with the parameter's name and type. Raises
+    Usage if there are too many or too few words."""
+    if len(parameters) != len(words):
+        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in parameters)
+        raise Usage(
+            f"{name} takes {plural(len(parameters), 'argument')}",
+            required=f"{name}({signature})",
+            got=", ".join(words) or "none",
+            python=TypeError,
+        )
+    return [parse(name, type_, word) for (name, type_), word in zip(parameters, words, strict=True)]

@@ -5,6 +5,7 @@ a small run, and `corpus` tries cases of texts.
 
 Of other systems, `judge` compares a backend's answer with the reference, under `policy`. `protocol`, `backend_process`,
 `worker` and `adapters` run backends as processes. `sweep` tries every op, `conform_corpus` a corpus, and `fuzz` the
-programs of `generate` and `edge_programs`; `shrink`, `probe` and `blame` say where a failure comes from, and
-`finding_folder` keeps it in a folder. `profile` and `report` keep results, and compare them with older ones.
+programs of `generate` and `edge_programs`; `shrink`, `probe` and `blame` say where a failure comes from,
+`finding_report` writes it as a folder, and `finding_folder` reads that. `profile` and `report` keep results, and
+compare them with older ones.
 """

@@ -8,9 +8,8 @@ from ...core.graph.lower import lower
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
 from ...core.text import Case, Document, print_case
-from ...core.text.literals import parse_value
+from ...core.text.literals import parse_value, read_argument_words
 from .backend_process import Backend
-from .corpus import read_argument_words
 from .judge import Judgement, judge, judge_refusal, run_reference
 
 

@@ -6,26 +6,23 @@ a limit or a broken rule ends it, `in N firings` applies to `waves` only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from ...core.errors import Disagreement, Exhausted, Invalid, TagloomError, Usage, plural
+from ...core.errors import Disagreement, Exhausted, Invalid, TagloomError, plural
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.graph.validate import graph_problems
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
 from ...core.text import Case, Document, print_ending, quote_string
-from ...core.text.literals import parse_value
-from ...core.value import Value, format_value, is_same_value
+from ...core.text.literals import parse_value, read_argument_words
+from ...core.value import format_value, is_same_value
 from ...core.world import World
 from ..engines.limits import Limits
 from ..engines.reference import run_graph
 from ..outcome.outcome import Outcome
 from .check import SCHEDULES, check
-
-T = TypeVar("T")
-"""The type of a parameter, or None."""
 
 STATUS_OF_ENDING = {
     "returns": "Returned",
@@ -103,22 +100,6 @@ def unexpected_problems(document: Document) -> list[Invalid]:
     return problems + [
         problem for graph in document.graphs if graph.name not in excluded for problem in graph_problems(graph)
     ]
-
-
-def read_argument_words(
-    name: str, parameters: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
-) -> list[Value]:
-    """The arguments of a call, read from words: `admit` reads each word with the parameter's name and type. Raises
-    Usage if there are too many or too few words."""
-    if len(parameters) != len(words):
-        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in parameters)
-        raise Usage(
-            f"{name} takes {plural(len(parameters), 'argument')}",
-            required=f"{name}({signature})",
-            got=", ".join(words) or "none",
-            python=TypeError,
-        )
-    return [admit(name, type_, word) for (name, type_), word in zip(parameters, words, strict=True)]
 
 
 def _rule_names(problems: Sequence[Invalid]) -> list[str]:

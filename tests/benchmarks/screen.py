@@ -189,7 +189,11 @@ async def time_to_stop(screen: Screen, clock: Clock) -> None:
 
 
 def measure_starts() -> None:
-    """Print the seconds from the start of `tagloom debug` in a terminal to the first screen, and to the graph in it."""
+    """Print the seconds from the start of `tagloom debug` in a terminal to the first screen, and to the graph in it.
+    The first start writes Python's bytecode, as for users. Where PYTHONDONTWRITEBYTECODE is set, each start compiles
+    the package, which takes longer than all the rest."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp()
     seconds = list[tuple[float, float]]()
     for _ in range(STARTS + 1):
         begun = time.perf_counter()

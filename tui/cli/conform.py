@@ -23,7 +23,8 @@ from ...interp.oracle.adapters import DIALECTS, backend_command, backend_names
 from ...interp.oracle.backend_process import Backend, Timeouts
 from ...interp.oracle.blame import find_blame, find_first_level
 from ...interp.oracle.conform_corpus import run_corpus
-from ...interp.oracle.finding_folder import finding_backend, is_finding, open_finding, write_finding
+from ...interp.oracle.finding_folder import finding_backend, is_finding, open_finding
+from ...interp.oracle.finding_report import write_finding
 from ...interp.oracle.fuzz import FuzzFinding, FuzzOptions, FuzzReport, fuzz
 from ...interp.oracle.generate import FuzzCase
 from ...interp.oracle.judge import FAILURES, Judgement, judge, run_reference

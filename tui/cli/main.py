@@ -11,8 +11,9 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
+from importlib import import_module
 from io import StringIO, TextIOWrapper
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -22,31 +23,56 @@ from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap
 from ...interp.engines.interrupt import HELPER_THREADS
 from ...interp.engines.jit.compiler_process import end_all
 from ..load import split_target
-from .check import check
-from .conform import conform
-from .debug import debug
-from .examples import examples
-from .explain import explain
-from .ops import ops
 from .options import LITERAL_SETTINGS
-from .play import play
-from .run import run
-from .show import curve, show
-from .simulate import simulate
 from .terminal import print_diagnostic, print_error
-from .warm import warm
+
+
+class CommandSpec(NamedTuple):
+    """A command: the module that has its function, its line in the list of commands, which is the first sentence of the
+    function's docstring, and whether it takes literals, which may begin with a minus."""
+
+    module: str
+    summary: str
+    takes_literals: bool = True
+
+
+COMMANDS = {
+    "run": CommandSpec("run", "Run a program on arguments, and print its value."),
+    "check": CommandSpec("check", "Run a program in several ways, and compare the results."),
+    "conform": CommandSpec("conform", "Compare other systems with the reference."),
+    "show": CommandSpec("show", "Draw a program, its graph, or a run of it."),
+    "play": CommandSpec("play", "Write an HTML page that plays a run."),
+    "debug": CommandSpec("debug", "Step through a run, forwards and backwards."),
+    "warm": CommandSpec("warm", "Compile machine code ahead of its first use."),
+    "explain": CommandSpec(
+        "explain", "Explain a numbered rule, with a right and a wrong example.", takes_literals=False
+    ),
+    "examples": CommandSpec("examples", "List the example programs, or copy them.", takes_literals=False),
+    "ops": CommandSpec("ops", "Describe an op: its operands, attributes and result.", takes_literals=False),
+    "curve": CommandSpec("show", "Draw the learning curves of a training.", takes_literals=False),
+    "simulate": CommandSpec("simulate", "Simulate training steps in virtual time.", takes_literals=False),
+}
+"""All commands, in the order in which `help` lists them. The module of a command is imported when the command is
+called: together they take longer to import than most commands run."""
+
+APP_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": None,
+    "pretty_exceptions_enable": False,
+}
 
 
 class ProgramFileGroup(TyperGroup):
     """The commands. A program in the place of a command is an error that says what to write."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that the first word names; raises Usage if that is a file."""
+        """The command that the first word names, from its module; raises Usage if the word is a file."""
         file, _ = split_target(args[0])
         if args[0] not in self.commands and os.path.exists(file):
             hint = f"tagloom run {args[0]}, or tagloom debug {args[0]}"
             raise Usage("a command comes before the program", got=args[0], hint=hint)
-        return super().resolve_command(ctx, args)
+        _, _, words = super().resolve_command(ctx, args)
+        return args[0], load_command(args[0]), words
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. Ctrl-C is an exit code here, since versions of typer differ in what they make of it."""
@@ -58,18 +84,23 @@ class ProgramFileGroup(TyperGroup):
             raise typer.Exit(command_process.EXIT_CODE) from None
 
 
+def load_command(name: str) -> Any:
+    """A command, from the function of this name in its module."""
+    spec = COMMANDS[name]
+    app = typer.Typer(**APP_SETTINGS)
+    settings = LITERAL_SETTINGS if spec.takes_literals else None
+    app.command(context_settings=settings)(getattr(import_module(f".{spec.module}", __package__), name))
+    return typer.main.get_command(app)
+
+
 app = typer.Typer(
     cls=ProgramFileGroup,
-    add_completion=False,
     no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
+    **APP_SETTINGS,
 )
-for program_command in (run, check, conform, show, play, debug, warm):
-    app.command(context_settings=LITERAL_SETTINGS)(program_command)
-for command in (explain, examples, ops, curve, simulate):
-    app.command()(command)
+for command_name, command_spec in COMMANDS.items():
+    app.command(command_name, help=command_spec.summary)(lambda: None)
 
 
 def print_version(is_requested: bool) -> None:

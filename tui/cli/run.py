@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,14 +24,11 @@ from ...interp.engines.limits import Limits
 from ...interp.engines.protocol import Job, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
 from ...interp.engines.registry import run as run_job
-from ...interp.function.fetch_feed import PartialProgram, PrunedProgram
 from ...interp.function.function import Function
 from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
 from ...interp.records.documents import OutcomeRecord, add_critical_path, final_record, to_json, untyped_json
-from ...viz.cluster_trace import cluster_trace_document
-from ...viz.trace_events import require_trace_file
 from ..load import (
     Runnable,
     check_rules,
@@ -61,6 +58,9 @@ from .options import (
 )
 from .terminal import has_unicode, is_terminal, print_diagnostic, print_error, print_text, print_to_stderr
 
+if TYPE_CHECKING:
+    from ...interp.function.fetch_feed import PartialProgram, PrunedProgram
+
 
 def build_partial(
     subject: Runnable, words: Sequence[str], fetch: Sequence[str], feed: Sequence[str]
@@ -69,6 +69,8 @@ def build_partial(
 
     Raises Usage if there are no such values, or the words cannot be parsed.
     """
+    from ...interp.function.fetch_feed import PartialProgram  # here: other runs start without histories and queries
+
     values = parse_partial_arguments(subject, words)
     all_values = None if any(value is ... for value in values) and isinstance(subject, Function) else values
     arguments = subject.source.unflatten_arguments(values) if isinstance(subject, Function) else values
@@ -172,6 +174,9 @@ def run(
     not need is written `...`, or left out at the end.
     """
     if timeline is not None:
+        from ...viz.cluster_trace import cluster_trace_document  # here: other runs start without pictures
+        from ...viz.trace_events import require_trace_file
+
         require_trace_file(timeline, "--timeline")
     subject = find_program(target)
     check_rules(subject, unchecked=unchecked)

@@ -5,17 +5,19 @@ For a program without arguments it shows the static form; with arguments, or for
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Annotated
 
 import typer
 
 from ...core.errors import Usage
-from ...core.escape import escape_for_stdout
+from ...core.escape import escape_for_stdout, escape_line
 from ...core.files import write_file
 from ...core.frontend.trace.annotation import underlying_function
 from ...core.graph.graph import Graph
@@ -32,13 +34,15 @@ from ...interp.image.print_image import format_image
 from ...interp.oracle.adapters import DIALECTS
 from ...interp.records.documents import format_json
 from ...interp.records.event_sink import JSON_SUFFIX, convert_log, is_log
-from ...viz.collapse import MAX_BOXES
+from ...viz.collapse import MAX_BOXES, remove_branch_frames
 from ...viz.curves import curve as draw_curve
 from ...viz.film import FILM_FORMATS, join_pictures, require_library
 from ...viz.frames import align_views, fit_badges, frame_path
 from ...viz.operand_order import order_operands
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
+from ...viz.terminal.drawing import HEIGHT, WIDTH, draw_cells
+from ...viz.terminal.grid import to_text
 from ...viz.trace_events import require_trace_file, trace_document
 from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of, split_target
@@ -46,7 +50,7 @@ from ..run_start import RunRequest, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
 from .export import EXPORT_SUFFIXES, export_bytes
 from .options import Arguments, Bound, Boxes, Fold, Full, Schedule, Seed, ShownFirings, Target, Unchecked
-from .terminal import print_to_stderr, terminal_text
+from .terminal import has_colours, has_unicode, print_diagnostic, print_to_stderr
 
 STATIC_FORMS = ("program", "graph", "image", "segments", "partitions", "code")
 """The forms of a picture without a run; `graph` is also one of a run."""
@@ -342,6 +346,25 @@ def draw_in_terminal(picture: Picture, request: ShowRequest) -> str:
     if not isinstance(picture, View):
         raise Usage("a chart cannot be drawn in characters", got=f"--form {request.form}", hint="-o run.svg")
     return terminal_text(trim_view(picture, request.only, request.fold, request.max_boxes, full=request.full))
+
+
+def terminal_text(view: View) -> str:
+    """A view as text for stdout, as wide as the terminal if possible, with its caption and a legend of its signs.
+    Branches have no frames, whose titles would be cut by the lines through them."""
+    size = (
+        get_terminal_size((WIDTH, HEIGHT))
+        if sys.stdout is not None and sys.stdout.isatty()
+        else os.terminal_size((WIDTH, HEIGHT))
+    )
+    # The caption and the next prompt take a line each.
+    drawing = draw_cells(remove_branch_frames(view), width=size.columns, height=size.lines - 2)
+    looks = {"unicode": has_unicode(), "colours": has_colours()}
+    if not drawing.fits:
+        columns, rows = drawing.size
+        hint = "--only and --fold draw less of it, and `less -S` scrolls"
+        print_diagnostic(f"this takes {columns} columns and {rows} rows: {hint}")
+    parts = [drawing.text(**looks), escape_line(view.caption), to_text(drawing.legend, **looks)]
+    return "".join(f"{part}\n" for part in parts if part)
 
 
 def output_suffix(request: ShowRequest) -> str:

@@ -1,22 +1,15 @@
-"""The terminal: its characters, colours and size; drawings on it; and errors on stderr."""
+"""The terminal: its characters and colours, text on it, and errors on stderr."""
 
 from __future__ import annotations
 
 import os
 import sys
-from shutil import get_terminal_size
 from typing import TextIO
 
 from ...core.errors import TagloomError
-from ...core.escape import escape_controls, escape_line
+from ...core.escape import escape_controls
 from ...interp.records.documents import error_text
-from ...viz.collapse import remove_branch_frames
-from ...viz.terminal.drawing import HEIGHT, WIDTH, draw_cells
-from ...viz.terminal.grid import to_text
-from ...viz.view import View
-from ..load import (
-    error_excerpt,
-)
+from ..load import error_excerpt
 
 
 def has_unicode(stream: TextIO | None = None) -> bool:
@@ -38,25 +31,6 @@ def has_colours() -> bool:
         and not os.environ.get("NO_COLOR")
         and os.environ.get("TERM") != "dumb"
     )
-
-
-def terminal_text(view: View) -> str:
-    """A view as text for stdout, as wide as the terminal if possible, with its caption and a legend of its signs.
-    Branches have no frames, whose titles would be cut by the lines through them."""
-    size = (
-        get_terminal_size((WIDTH, HEIGHT))
-        if sys.stdout is not None and sys.stdout.isatty()
-        else os.terminal_size((WIDTH, HEIGHT))
-    )
-    # The caption and the next prompt take a line each.
-    drawing = draw_cells(remove_branch_frames(view), width=size.columns, height=size.lines - 2)
-    looks = {"unicode": has_unicode(), "colours": has_colours()}
-    if not drawing.fits:
-        columns, rows = drawing.size
-        hint = "--only and --fold draw less of it, and `less -S` scrolls"
-        print_diagnostic(f"this takes {columns} columns and {rows} rows: {hint}")
-    parts = [drawing.text(**looks), escape_line(view.caption), to_text(drawing.legend, **looks)]
-    return "".join(f"{part}\n" for part in parts if part)
 
 
 def print_text(text: object, *, file: TextIO | None = None, end: str = "\n", flush: bool = False) -> None:

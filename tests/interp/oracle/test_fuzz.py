@@ -25,13 +25,8 @@ from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.value import format_value
 from tagloom.interp.oracle.blame import find_blame, find_first_level
-from tagloom.interp.oracle.finding_folder import (
-    finding_backend,
-    first_difference,
-    is_finding,
-    open_finding,
-    write_finding,
-)
+from tagloom.interp.oracle.finding_folder import finding_backend, is_finding, open_finding
+from tagloom.interp.oracle.finding_report import first_difference, write_finding
 from tagloom.interp.oracle.fuzz import (
     FuzzFinding,
     FuzzOptions,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.interp.machine import fire
 from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
+from tagloom.tui.cli.main import COMMANDS, load_command
 
 
 @pytest.mark.full
@@ -509,6 +512,43 @@ def test_help(tagloom: Any, words: list[str]) -> None:
     assert (code, err, out[:14]) == (0, "", "Usage: tagloom")
     assert max(map(len, out.splitlines())) <= 80
     assert tagloom(*words, "-h").out == out
+
+
+def test_the_list_of_commands(tagloom: Any) -> None:
+    """The help lists each command with the first sentence of its own help."""
+    _, listed, _ = tagloom("--help")
+    for name, spec in COMMANDS.items():
+        assert load_command(name).help.split(". ")[0].split("\n")[0].rstrip(".") == spec.summary.rstrip(".")
+        assert f"  {name} " in listed and spec.summary[:40] in listed
+
+
+IMPORTS = """
+import sys
+from tagloom.tui.cli.main import COMMANDS, load_command, run_command
+
+run_command(["run", "sum.tl", "2", "3"])
+print(*sys.modules)
+for name in COMMANDS:
+    load_command(name)
+import tagloom.tui.panes.code
+print(*sys.modules)
+"""
+
+
+@pytest.mark.full
+def test_a_command_imports_what_it_needs(folder: Path) -> None:
+    """`run` imports nothing of the debugger, of pictures, or of other commands. No command imports the converter of
+    functions or what writes machine code before it needs any."""
+    (folder / "sum.tl").write_text("func sum(x: int64, y: int64) -> int64 {\n  z = add x, y\n  return z\n}\n")
+    ran = subprocess.run([sys.executable, "-c", IMPORTS], cwd=folder, capture_output=True, text=True, check=True)
+    value, after_run, after_all = (set(line.split()) for line in ran.stdout.splitlines())
+    modules = {f"tagloom.tui.cli.{spec.module}" for spec in COMMANDS.values()}
+    assert value == {"5"} and modules & after_run == {"tagloom.tui.cli.run"} and modules <= after_all
+    packages = ("tui.session", "tui.app", "viz.pictures", "viz.player", "interp.history", "interp.queries")
+    unneeded = ("textual", "rich", "graphviz", "numba", *(f"tagloom.{package}" for package in packages))
+    assert not [name for name in after_run if name.startswith(unneeded)]
+    assert not [name for name in after_all - after_run if name.startswith("tagloom.interp.engines.compiled.")]
+    assert "tagloom.tui.panes.code" in after_all and "tagloom.core.frontend.source.convert" not in after_all
 
 
 def test_no_command(tagloom: Any) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -277,13 +275,3 @@ def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) 
         progress.report(2.0)
     text = "\rlaying out the picture: 2 s (Ctrl-C ends it)\r\x1b[K"
     assert screen.getvalue() == (text if terminal else "")
-
-
-@pytest.mark.full
-def test_the_command_line_starts_without_the_converter_and_the_compilers() -> None:
-    """Commands that show no converted code do not import what converts it, and no command imports what writes machine
-    code before it needs any."""
-    code = "import sys, tagloom.tui.cli.main, tagloom.tui.panes.code; print(*sys.modules, sep='\\n')"
-    imported = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "tagloom.tui.panes.code" in imported and "tagloom.core.frontend.source.convert" not in imported
-    assert not [name for name in imported if name.startswith("tagloom.interp.engines.compiled.")]
