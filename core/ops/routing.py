@@ -34,7 +34,7 @@ _ROWS = (
     RoutingOp("return", 1, 1, "parent", "call", "t/site -> t: a result leaves the activation of a call"),
     RoutingOp("enter", 1, 1, "child", "loop", "t -> t/loop[0]: a loop variable enters the first iteration"),
     RoutingOp("next_iteration", 1, 1, "next", "loop", "t/loop[k] -> t/loop[k+1]"),
-    RoutingOp("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of trips"),
+    RoutingOp("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of iterations"),
     RoutingOp("reenter", 2, 1, "iteration", "loop", "t -> t/loop[k]: an adjoint, k on port 1, to where an exit left"),
     RoutingOp("back", 1, 2, "before", "loop", "t/loop[k] -> t/loop[k-1] on output 0; from k = 0 to t on output 1"),
 )

@@ -82,7 +82,7 @@ class StagingBackend(Protocol):
         """Stage a branch: the leaves of the arm that is taken."""
 
     def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
-        """Stage a loop: its leaves after the last trip."""
+        """Stage a loop: its leaves after the last iteration."""
 
     def assertion(self, predicate: Any, message: tuple[Any, ...]) -> None:
         """Stage an assertion."""
@@ -362,7 +362,7 @@ class _LoopContents:
             self.constants[place.key] = place, content
 
     def leaves(self) -> Leaves:
-        """The loop variables before the first trip."""
+        """The loop variables before the first iteration."""
         return [leaf for _, tree in self.loop_variables.values() for leaf in tree.leaves]
 
     def _enter(self, leaves: Leaves) -> None:
@@ -391,7 +391,7 @@ class _LoopContents:
         return self.backend.truth(test) if self.backend.is_symbolic(test) else bool(test)
 
     def run_body(self, leaves: Leaves) -> Leaves:
-        """The loop variables after a trip."""
+        """The loop variables after an iteration."""
         with open_journal() as journal:
             try:
                 self._enter(leaves)

@@ -30,7 +30,7 @@ GENERATED_DTYPES = tuple(dtype for dtype in dtypes.ALL if dtype not in dtypes.FL
 own."""
 BOOL, COUNTER = Type(dtypes.bool), Type(dtypes.int64)
 EDGE_FLOATS = (0.0, -0.0, 0.5, 1.0, -1.0, np.nan, np.inf, -np.inf)
-MAX_OPS, MAX_TRIPS = 3, 2
+MAX_OPS, MAX_ITERATIONS = 3, 2
 GROUP_SHARE = 0.25
 """The share of ops whose operands are of one group of the policy."""
 
@@ -164,13 +164,13 @@ class _EdgeWriter:
         return self.enclose(Node("cond", (predicate, *operands), (), branches), results)
 
     def place_in_loop(self, region: Region, results: Sequence[Var]) -> Region:
-        """The region as the body of a loop of one or two trips, which has its results as variables."""
-        trips = Literal(self.random.randint(1, MAX_TRIPS), COUNTER)
+        """The region as the body of a loop of one or two iterations, which has its results as variables."""
+        iterations = Literal(self.random.randint(1, MAX_ITERATIONS), COUNTER)
 
         def variables(letter: str) -> tuple[Var, ...]:
             return (Var(letter, COUNTER), *prefix_names(letter, results))
 
-        more = Node("less", ("k", trips), (Var("more", BOOL),))
+        more = Node("less", ("k", iterations), (Var("more", BOOL),))
         condition = Region((*variables("k"), *prefix_names("w", region.parameters)), (more,), ("more",))
         following = Node("add", ("b", Literal(1, COUNTER)), (Var("next", COUNTER),))
         body = Region(

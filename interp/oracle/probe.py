@@ -34,8 +34,8 @@ ProbeState: TypeAlias = tuple[Operand, Operand]
 
 
 class ProbedValue(NamedTuple):
-    """A result of a node of a function, or a variable of a loop at the start of a trip. `sender` is the node of the
-    graph that sends it: for a loop variable the switch, whose output 0 leads into the body. `construct` is the
+    """A result of a node of a function, or a variable of a loop at the start of an iteration. `sender` is the node of
+    the graph that sends it: for a loop variable the switch, whose output 0 leads into the body. `construct` is the
     innermost cond or loop around it."""
 
     function: str
@@ -200,7 +200,7 @@ def compare_firings(
 
 def probed_values(program: Program) -> Iterator[ProbedValue]:
     """The results of all nodes of the functions that a program uses, and the first variable of each loop at the start
-    of a trip, which shows the trips."""
+    of an iteration, which shows the iterations."""
 
     def walk(function: str, region: Region, construct: str | None) -> Iterator[ProbedValue]:
         for node in region.nodes:

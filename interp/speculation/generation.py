@@ -488,7 +488,7 @@ class Generation(Calls):
         test: Callable[[], Any],
         begin: Callable[[], None],
     ) -> None:
-        """Generate a loop. `test` returns a predicate, and `begin` assigns the target of a trip."""
+        """Generate a loop. `test` returns a predicate, and `begin` assigns the target of an iteration."""
         exits = find_exits(statement.body)
         outer = self.state.exit
 
@@ -521,8 +521,8 @@ class Generation(Calls):
             self.state.exit = outer
 
     def _clear_exit(self, code: int, outer: StagedValue) -> None:
-        """Continue where the block was left by `code`: after the loop, or in its next trip. Where the block was always
-        left so, the exit is the `outer` one."""
+        """Continue where the block was left by `code`: after the loop, or in its next iteration. Where the block was
+        always left so, the exit is the `outer` one."""
         exit_, is_left = self.state.exit, self.has_exit(code)
         if not isinstance(is_left, bool):
             self.state.exit = self.number("i", self.emit("where", is_left, RUNNING, exit_.leaves[0]))

@@ -93,10 +93,10 @@ MAX_VERSIONS = 12
 """The largest number of functions of a program for one Python function, one for each combination of argument
 layouts."""
 MAX_LOOP_TEMPLATES = 8
-"""The largest number of templates of a string that a loop changes: if each trip adds to it, each round finds another
-one."""
+"""The largest number of templates of a string that a loop changes: if each iteration adds to it, each round finds
+another one."""
 MAX_UNROLLED = 64
-"""The largest number of trips of a loop over a tuple, which is unrolled."""
+"""The largest number of iterations of a loop over a tuple, which is unrolled."""
 
 
 CheckKey: TypeAlias = tuple[Any, ...]
@@ -977,12 +977,12 @@ class Staging:
     def _carried_layouts(
         self, region: RegionBuilder, test: Callable[[], Any], body: Callable[[], None]
     ) -> dict[Any, Layout]:
-        """The state that a loop carries, with the layouts of all trips. The body is generated, and dropped, until they
-        are stable."""
+        """The state that a loop carries, with the layouts of all iterations. The body is generated, and dropped, until
+        they are stable."""
         start = self.state
         carried_layouts: dict[Any, Layout] = {}
         while True:
-            states = start, *self._try_trip(region, test, body, carried_layouts)
+            states = start, *self._try_iteration(region, test, body, carried_layouts)
             before, at_start, at_end = map(self._entries, states)  # inference may have found new keys
             has_grown = False
             for key in {**before, **at_end}:
@@ -998,15 +998,15 @@ class Staging:
             if not has_grown:
                 return carried_layouts
 
-    def _try_trip(
+    def _try_iteration(
         self,
         region: RegionBuilder,
         test: Callable[[], Any],
         body: Callable[[], None],
         carried_layouts: dict[Any, Layout],
     ) -> tuple[StagedState, StagedState]:
-        """The states before and after a trip of a loop that carries values of these layouts. What the trip generates is
-        dropped."""
+        """The states before and after an iteration of a loop that carries values of these layouts. What the iteration
+        generates is dropped."""
         start, node, mark = self.state, self.current_node, region.mark()
         self.state = start.copy()
         with enter_region(open_subregion(region)):

@@ -41,7 +41,7 @@ from .staging import NONE_VALUE, GraphValue, NestedFunction, StagedValue, Stagin
 @dataclass(eq=False)
 class StagedTape(GraphValue):
     """The tape of a `with` statement, as last entered, with the values that variables had then. A statement in a loop
-    has one tape for all trips, so that the variable to which it is assigned has one layout."""
+    has one tape for all iterations, so that the variable to which it is assigned has one layout."""
 
     tape: Tape
     variables: dict[StaticObject, StagedValue] = field(default_factory=dict)

@@ -1,5 +1,5 @@
 """Values that differ in structure, as choices: what a branch gives if its arms give a number and None, two strings, or
-two functions, and what a loop carries if its trips do."""
+two functions, and what a loop carries if its iterations do."""
 
 from __future__ import annotations
 

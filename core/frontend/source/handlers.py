@@ -136,7 +136,7 @@ class _LoopFailure:
         self.errors: list[Exception] = []
 
     def note(self, error: BaseException) -> None:
-        """Take over the exception of a trip."""
+        """Take over the exception of an iteration."""
         if not isinstance(error, Exception):
             raise error
         keys = [(type(each), getattr(each, RAISED_AT, None)) for each in self.errors]

@@ -183,7 +183,7 @@ def note_remaining_share(container: Any) -> None:
 
 def note_added_list(container: Any, item: Any) -> None:
     """Note that a list or dict gets an item, which is shared if it is a list that is an item already. A loop is traced
-    more than once, so that a list from before the loop that each trip adds is one."""
+    more than once, so that a list from before the loop that each iteration adds is one."""
     if type(item) is not list:
         return
     aliases = current_aliases()
@@ -202,7 +202,7 @@ def note_assigned_list(container: Any, index: Any, item: Any) -> None:
     _forget_repeated(container, index)
     origin = aliases.item_origins.get(id(item))
     if origin is None and type(item) is list and not _is_from_here(item):
-        note_shared_lists(container)  # each trip of a loop may assign the same list
+        note_shared_lists(container)  # each iteration of a loop may assign the same list
     elif origin is None or origin.container is not container:
         note_added_list(container, item)
     elif is_valid(origin) and not _is_same(origin.index, index):

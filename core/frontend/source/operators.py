@@ -722,7 +722,7 @@ class Operators(ABC):
                     return 0
                 if not go_on:
                     return 0
-                self.count_trip(variables)
+                self.count_iteration(variables)
                 body()
         loop = register_created(ExitLoop(form))
 
@@ -730,24 +730,24 @@ class Operators(ABC):
             value = condition()
             return self.truth(value) if self.is_symbolic(value) else bool(value)
 
-        def stage_trips() -> None:
+        def stage_iterations() -> None:
             stage(lambda: loop.take(body(truth)), lambda: loop.go_on, loop.places())
 
         loop.go_on = truth()
         while not self.is_symbolic(loop.go_on):
-            if not loop.go_on or self.stages_rest(start, variables, stage_trips):
+            if not loop.go_on or self.stages_rest(start, variables, stage_iterations):
                 return loop.exit_number
-            self.count_trip(variables)
+            self.count_iteration(variables)
             loop.take(body(truth))
-        stage_trips()
+        stage_iterations()
         return loop.exit_number
 
-    def count_trip(self, variables: Variables) -> None:  # noqa: B027  # a system may have no bound
-        """Count a trip of a loop that runs in Python, and refuse too many of them."""
+    def count_iteration(self, variables: Variables) -> None:  # noqa: B027  # a system may have no bound
+        """Count an iteration of a loop that runs in Python, and refuse too many of them."""
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk) -> bool:
-        """Stage what is left of a loop whose trips are known, and began at this position, where it is too long; whether
-        that was done."""
+        """Stage what is left of a loop whose iterations are known, and began at this position, where it is too long;
+        whether that was done."""
         return False
 
     def evaluate_test(self, test: Thunk, variables: Variables) -> tuple[Any, bool]:
@@ -791,20 +791,22 @@ class Operators(ABC):
                 item = take_conditional_item(iterator) if is_conditional else perform(next, iterator)
             except StopIteration:
                 return loop.exit_number
-            self.count_trip(variables)
+            self.count_iteration(variables)
 
-            def trip(item: Any = item) -> Any:
+            def run_iteration(item: Any = item) -> Any:
                 target(item)
                 return body() if form == "plain" else body(lambda: True)
 
             if form == "plain":
-                trip()
+                run_iteration()
                 continue
             if self.is_symbolic(loop.go_on):
                 skipped = (False, loop.exit_number) if form.startswith("exit") else False
-                loop.take(self.stage_branch(loop.go_on, trip, functools.partial(_identity, skipped), variables))
+                loop.take(
+                    self.stage_branch(loop.go_on, run_iteration, functools.partial(_identity, skipped), variables)
+                )
             else:
-                loop.take(trip())
+                loop.take(run_iteration())
             if not self.is_symbolic(loop.go_on) and not loop.go_on:
                 return loop.exit_number
 
@@ -822,7 +824,7 @@ class Operators(ABC):
         counter, loop = register_created(_Counter(numbers.start)), begun or register_created(ExitLoop(form))
         place = AttributePlace(counter, "number", last or _target_name(target))
 
-        def trip() -> None:
+        def run_iteration() -> None:
             number = counter.number
             target(number)
             if form == "plain":
@@ -837,11 +839,11 @@ class Operators(ABC):
                 loop.take(body(lambda: go_on))
 
         if form == "plain":
-            self.stage_loop(lambda: numbers.has(counter.number), trip, variables, [place], parallel_iterations)
+            self.stage_loop(lambda: numbers.has(counter.number), run_iteration, variables, [place], parallel_iterations)
         else:
             if begun is None:
                 loop.go_on = numbers.has(numbers.start)
-            self.stage_loop(lambda: loop.go_on, trip, variables, [place, *loop.places()], parallel_iterations)
+            self.stage_loop(lambda: loop.go_on, run_iteration, variables, [place, *loop.places()], parallel_iterations)
         if last:
             self._assign_last(variables.places[last], numbers, counter.number - numbers.step)
         return loop.exit_number

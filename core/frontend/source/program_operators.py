@@ -594,7 +594,7 @@ class ProgramOperators(Operators):
         for place in variables.places.values():
             register_created(place.cell)
 
-        def trip(item: Any) -> Any:
+        def run_iteration(item: Any) -> Any:
             for place in places:
                 record_write(place)
             with recursion.continue_calls(calls_here):
@@ -607,7 +607,7 @@ class ProgramOperators(Operators):
                 variables.places[name].write(start[name])
             return False if form == "plain" else self.not_(loop.go_on)
 
-        items.push(trip, may_stop=form != "plain")
+        items.push(run_iteration, may_stop=form != "plain")
         return loop.exit_number
 
     def _for_known_range(
@@ -623,8 +623,9 @@ class ProgramOperators(Operators):
         *,
         is_held: bool = False,
     ) -> Any:
-        """A loop over known numbers, which runs in Python; its rest is staged where many trips are left and a symbolic
-        condition may end it early, or arrays hold the items at these positions; or where it has become too long."""
+        """A loop over known numbers, which runs in Python; its rest is staged where many iterations are left and a
+        symbolic condition may end it early, or arrays hold the items at these positions; or where it has become too
+        long."""
         loop, position, start = register_created(ExitLoop(form)), 0, self.position()
         names = [*live, *([last] if last else [])]
         variables = Variables(state, names)
@@ -639,8 +640,8 @@ class ProgramOperators(Operators):
             nonlocal position
             while position < len(numbers):
                 is_stageable = self.is_symbolic(loop.go_on) or (is_held and not leaves_unassigned(variables))
-                trips = len(numbers) - position if is_stageable else 0
-                if self.stages_rest(start, variables, stage, trips):
+                remaining_count = len(numbers) - position if is_stageable else 0
+                if self.stages_rest(start, variables, stage, remaining_count):
                     return
                 position += 1
                 yield numbers[position - 1]
@@ -649,15 +650,15 @@ class ProgramOperators(Operators):
         super().for_stmt(known, target, body, state, live, form, last, parallel_iterations, loop)
         return loop.exit_number
 
-    def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_trips: int = 0) -> bool:
-        """Stage what is left of a loop whose trips are known, and began at this position, where it has added more than
-        MAX_UNROLLED_NODES nodes, or has this many trips left on a symbolic condition."""
-        return start is not None and staging.stage_rest(start, variables, stage, conditional_trips)
+    def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_iterations: int = 0) -> bool:
+        """Stage what is left of a loop whose iterations are known, and began at this position, where it has added more
+        than MAX_UNROLLED_NODES nodes, or has this many iterations left on a symbolic condition."""
+        return start is not None and staging.stage_rest(start, variables, stage, conditional_iterations)
 
-    def count_trip(self, variables: Variables) -> None:
+    def count_iteration(self, variables: Variables) -> None:
         region = current_region()
         if region is not None:
-            staging.count_python_trip(region.specialization, variables)
+            staging.count_python_iteration(region.specialization, variables)
 
     def _for_list(
         self,
@@ -930,7 +931,7 @@ class ProgramOperators(Operators):
 
 
 def leaves_unassigned(variables: Variables) -> bool:
-    """Whether a variable that is read after a loop has no value yet: the first trip may give it one."""
+    """Whether a variable that is read after a loop has no value yet: the first iteration may give it one."""
     return any(is_unassigned(place.read()) for place in variables.live.values())
 
 

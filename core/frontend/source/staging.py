@@ -130,15 +130,15 @@ MAX_PLACES = 1000
 """The most variables and other places that a staged loop may change."""
 MAX_GROWTHS = 40
 """How often a staged loop is traced again since it changes more places than were known."""
-MAX_CONDITIONAL_TRIPS = 16
-"""The most trips of a loop of known length that are unrolled where a symbolic condition may end it early."""
+MAX_CONDITIONAL_ITERATIONS = 16
+"""The most iterations of a loop of known length that are unrolled where a symbolic condition may end it early."""
 MAX_UNROLLED_NODES = 10_000
-"""The most nodes that the trips of a loop of known length may add."""
-WARNED_TRIPS, MAX_TRIPS = 10**6, 10**7
-"""The trips that the loops of a function may make in Python in one trace: each million warns, and the last is refused.
-Trips that add no nodes count, too: without a bound, an endless loop would be a trace that never ends."""
+"""The most nodes that the iterations of a loop of known length may add."""
+ITERATIONS_PER_WARNING, MAX_PYTHON_ITERATIONS = 10**6, 10**7
+"""The iterations that the loops of a function may make in Python in one trace: each million warns, and the last is
+refused. Iterations that add no nodes count, too: without a bound, an endless loop would be a trace that never ends."""
 MAX_LENGTH_CHANGES = 100
-"""How often loops of a function are traced again because a trip changes the length of a list."""
+"""How often loops of a function are traced again because an iteration changes the length of a list."""
 MAX_STRUCTURE_GROWTHS = 8
 """How often a loop is traced again because an iteration gives one of its variables more values than it has."""
 
@@ -717,8 +717,8 @@ class _StateGrowth(BaseException):
 
 
 class _StructureChange(BaseException):
-    """Raised where a trip changes the length of a list, or gives a variable another option of a choice. The loop is
-    traced again; it starts with stacked items, or with a choice, whose structure is that of `model`, too."""
+    """Raised where an iteration changes the length of a list, or gives a variable another option of a choice. The loop
+    is traced again; it starts with stacked items, or with a choice, whose structure is that of `model`, too."""
 
     def __init__(self, place: Place, model: Any) -> None:
         super().__init__()
@@ -726,8 +726,8 @@ class _StructureChange(BaseException):
 
 
 class _NumberWidening(BaseException):
-    """Raised where a trip gives a loop variable a number of a higher kind: the loop is traced again, and starts with
-    one."""
+    """Raised where an iteration gives a loop variable a number of a higher kind: the loop is traced again, and starts
+    with one."""
 
     def __init__(self, key: tuple[Any, ...], position: int, kind: str) -> None:
         super().__init__()
@@ -735,8 +735,8 @@ class _NumberWidening(BaseException):
 
 
 class _ArrayCopy(BaseException):
-    """Raised where a trip gives a loop variable an array that changes in place: the loop is traced again, and its loop
-    variable is a copy of such an array from the start."""
+    """Raised where an iteration gives a loop variable an array that changes in place: the loop is traced again, and its
+    loop variable is a copy of such an array from the start."""
 
     def __init__(self, key: tuple[Any, ...], positions: frozenset[int], sources: Mapping[int, MutableArray]) -> None:
         super().__init__()
@@ -752,7 +752,7 @@ class _LoopState:
         self.location = location
         self.carried_places: dict[tuple[Any, ...], CarriedPlace] = {}
         self.constants: dict[tuple[Any, ...], Place] = {}
-        """The places whose contents are not values; they must be equal after each trip."""
+        """The places whose contents are not values; they must be equal after each iteration."""
         self.unassigned_keys: set[tuple[Any, ...]] = set()
         """The keys of variables of another function, which have no value before the loop."""
         self.noted_arrays: set[int] = set()
@@ -852,7 +852,7 @@ class _LoopState:
         self.refusals[key, position] = change.refusal
         self.carried_places.pop(ElementsPlace(array).key, None)
 
-    def check_own_arrays(self) -> None:
+    def check_initial_arrays(self) -> None:
         """Raises Invalid (F4) where the loop has a copy of an array at its start that it may change."""
         own = {id(array) for array in self.own_arrays}
         for key, carried in self.carried_places.items() if own else ():
@@ -913,7 +913,7 @@ def stage_loop(
     state = _LoopState(user_location())
     for variable in variables.live.values():
         is_object = type(start[variable.label]) in (list, dict, TracedSet) or has_other_names(start[variable.label])
-        if is_object:  # one object, if no trip assigns another
+        if is_object:  # one object, if no iteration assigns another
             state.constants[variable.key] = variable
         else:
             state.add(variable, variable.read())
@@ -923,7 +923,7 @@ def stage_loop(
         staged = _StagedLoop(test, body, variables, start, state)
         snapshot = region.snapshot()
         try:
-            state.check_own_arrays()
+            state.check_initial_arrays()
             results = staged.trace(attributes)
             break
         except Exception as error:
@@ -932,7 +932,7 @@ def stage_loop(
                 raise
             region.rewind(snapshot)
             variables.write(start)
-            stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one trip
+            stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one iteration
             return
         except _NumberWidening as widening:
             region.rewind(snapshot)
@@ -958,18 +958,18 @@ def stage_loop(
 
 
 def stage_rest(
-    start: tuple[RegionBuilder, int], variables: Variables, stage: Callable[[], Any], conditional_trips: int
+    start: tuple[RegionBuilder, int], variables: Variables, stage: Callable[[], Any], conditional_iterations: int
 ) -> bool:
     """Stage what is left of a loop that runs in Python, and began at this position of a region, where it is too long;
-    whether that was done. A loop that cannot be staged goes on in Python; with a number of trips that Python cannot
-    unroll, it raises the reason."""
+    whether that was done. A loop that cannot be staged goes on in Python; with a number of iterations that Python
+    cannot unroll, it raises the reason."""
     region, first_node = start
     node_count = len(region.nodes) - first_node
     is_long = node_count > MAX_UNROLLED_NODES
     if (
         region is not current_region()
         or recording_tapes()
-        or not (is_long or conditional_trips > MAX_CONDITIONAL_TRIPS)
+        or not (is_long or conditional_iterations > MAX_CONDITIONAL_ITERATIONS)
     ):
         return False
     function, location = region.specialization, user_location()
@@ -990,7 +990,7 @@ def stage_rest(
             function.deferred_error = deferred
     if failure is None:
         commit(journal)
-    elif conditional_trips > MAX_UNROLLED_NODES:
+    elif conditional_iterations > MAX_UNROLLED_NODES:
         raise failure
     else:
         function.unrolled_loops.add(location)
@@ -1002,22 +1002,22 @@ def stage_rest(
     return failure is None
 
 
-def count_python_trip(function: Specialization, variables: Variables) -> None:
-    """Count a trip of a loop that runs in Python while this function is traced. After each million trips it warns, with
-    the variables that the loop assigns; raises Invalid after MAX_TRIPS."""
-    function.python_trips += 1
-    if function.python_trips % WARNED_TRIPS:
+def count_python_iteration(function: Specialization, variables: Variables) -> None:
+    """Count an iteration of a loop that runs in Python while this function is traced. After each million iterations it
+    warns, with the variables that the loop assigns; raises Invalid after MAX_PYTHON_ITERATIONS."""
+    function.python_iterations += 1
+    if function.python_iterations % ITERATIONS_PER_WARNING:
         return
-    location, trips = user_location(), function.python_trips
+    location, iterations = user_location(), function.python_iterations
     numbers = [f"{name} = {value}" for name, value in variables.read().items() if type(value) in (bool, int, float)]
-    text = f"loops that run in Python while {function.name} is traced have run {trips:,} iterations"
+    text = f"loops that run in Python while {function.name} is traced have run {iterations:,} iterations"
     text += f"; this one is at {', '.join(numbers[:3])}" if numbers else ""
-    if trips >= MAX_TRIPS:
+    if iterations >= MAX_PYTHON_ITERATIONS:
         raise Invalid(
             text,
             rule="F4",
             where=location,
-            required=f"fewer than {MAX_TRIPS:,}",
+            required=f"fewer than {MAX_PYTHON_ITERATIONS:,}",
             hint="a loop over arguments of the function is part of the program; compute what is known before the call",
         )
     if location is not None:
@@ -1025,7 +1025,7 @@ def count_python_trip(function: Specialization, variables: Variables) -> None:
 
 
 def _do_nothing() -> None:
-    """The arm of a loop that makes no trip."""
+    """The arm of a loop that makes no iteration."""
 
 
 class _StagedLoop:
@@ -1092,7 +1092,7 @@ class _StagedLoop:
         return result
 
     def run_body(self, *leaves: Any) -> tuple[Any, ...]:
-        """The leaves after one trip."""
+        """The leaves after one iteration."""
         with open_journal() as journal:
             try:
                 self._enter(leaves)
@@ -1106,7 +1106,7 @@ class _StagedLoop:
                     leaf for carried in self.state.carried_places.values() for leaf in self._next_leaves(carried)
                 ]
                 for carried in self.state.carried_places.values():
-                    self._check_own_arrays(carried)
+                    self._check_next_arrays(carried)
                 for name, place in self.variables.places.items():
                     self._check_uncarried(name, place)
             finally:
@@ -1162,7 +1162,7 @@ class _StagedLoop:
         if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(carried.place.label, reason, self.location)
-        note_rebuilt(content)  # the next trip and what follows the loop have copies of its lists
+        note_rebuilt(content)  # the next iteration and what follows the loop have copies of its lists
         tree = split(content, own={*carried.own_arrays, *carried.sources})
         unified = content
         if tree.treedef != carried.tree.treedef:
@@ -1210,7 +1210,7 @@ class _StagedLoop:
                 note_copied_arrays([tree.leaves[position]])
                 check_not_copied(changed.get(position))
 
-    def _check_own_arrays(self, carried: CarriedPlace) -> None:
+    def _check_next_arrays(self, carried: CarriedPlace) -> None:
         """Raises Invalid (F4) where an own array after an iteration is also elsewhere, or was there before the loop; an
         array that is a copy in the loop must become an own one, too."""
         journal, others = active_journal(), set[int]()
@@ -1242,8 +1242,8 @@ class _StagedLoop:
             raise _StateGrowth(grown)
 
     def _convert_number(self, carried: CarriedPlace, position: int, leaf: Any) -> Any:
-        """A leaf after a trip: a number of the kind that the loop variable has. Raises _NumberWidening where it is of a
-        higher kind."""
+        """A leaf after an iteration: a number of the kind that the loop variable has. Raises _NumberWidening where it
+        is of a higher kind."""
         variable = self.variable_leaves[carried.place.key][position]
         kind = unify_numbers(variable, leaf)
         start = carried.tree.leaves[position]
@@ -1261,7 +1261,7 @@ class _StagedLoop:
         return to_kind(leaf, kind)
 
     def _check_constant(self, place: Place, before: Any) -> None:
-        """A place whose content is not a value must have an equal content after a trip."""
+        """A place whose content is not a value must have an equal content after an iteration."""
         content = place.read()
         if place in self.variables.places.values() or is_same(content, before):
             return
@@ -1277,8 +1277,8 @@ class _StagedLoop:
 
     @staticmethod
     def _unify_with_start(place: Place, start: Any, content: Any) -> Any:
-        """The content of a place after a trip, with the structure that it has together with the one before. Raises
-        DifferentItems where there is none: an object that the body creates stands for one of each trip."""
+        """The content of a place after an iteration, with the structure that it has together with the one before.
+        Raises DifferentItems where there is none: an object that the body creates stands for one of each iteration."""
         unified = unify_options([start, content], is_repeated=True)[1]
         journal = active_journal()
         assert journal is not None, "the body of a loop has one"
@@ -1289,7 +1289,7 @@ class _StagedLoop:
 
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
         """Raises _StructureChange where a place had no values, and has a list of some, or another option of a choice,
-        after a trip; and Invalid where the keys of a dict are in another order."""
+        after an iteration; and Invalid where the keys of a dict are in another order."""
         with suppress(DifferentItems):
             raise _StructureChange(place, prototype(self._unify_with_start(place, before, content)))
         start, tree = split(before).treedef, split(content).treedef
@@ -1297,7 +1297,8 @@ class _StagedLoop:
             raise changed_order(place.label, start, tree, self.location)
 
     def _check_uncarried(self, name: str, place: Place) -> None:
-        """A variable that is not a value must stay the same object, if it is read in a later trip or after the loop."""
+        """A variable that is not a value must stay the same object, if it is read in a later iteration or after the
+        loop."""
         if name not in self.variables.live or place.key in self.state.carried_places:
             return
         content, before = place.read(), self.start[name]

@@ -37,7 +37,7 @@ def different_orders(label: str, first: TreeDef, second: TreeDef, *arms: Locatio
 
 
 def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
-    """A trip gives a loop variable another structure."""
+    """An iteration gives a loop variable another structure."""
     required, got = describe_difference(before, after)
     hint = "give it one structure before the loop, which carries no objects that its body creates"
     if not _strings(after) <= _strings(before):
@@ -72,7 +72,7 @@ def _strings(structure: TreeDef) -> set[str]:
 
 
 def changed_order(label: str, before: TreeDef, after: TreeDef, loop: Location | None) -> Invalid:
-    """A trip gives the keys of a dict another order."""
+    """An iteration gives the keys of a dict another order."""
     return Invalid(
         f"the keys of loop variable {label} change their order",
         rule="V5",
@@ -84,7 +84,7 @@ def changed_order(label: str, before: TreeDef, after: TreeDef, loop: Location | 
 
 
 def unassigned_variable(label: str, reason: str, loop: Location | None) -> Invalid:
-    """A trip leaves a loop variable without a value."""
+    """An iteration leaves a loop variable without a value."""
     return Invalid(
         f"loop variable {label} is not assigned after an iteration",
         rule="V5",

@@ -1058,9 +1058,9 @@ class Specialization:
     captures: dict[Resource, TracedValue] = field(default_factory=dict)
     """The parameter for each resource that the latest trace uses besides its arguments."""
     length_changes: int = 0
-    """How often the latest trace has begun a loop again because a trip changes the length of a list."""
-    python_trips: int = 0
-    """How many trips of loops have run in Python in the latest trace."""
+    """How often the latest trace has begun a loop again because an iteration changes the length of a list."""
+    python_iterations: int = 0
+    """How many iterations of loops have run in Python in the latest trace."""
     unrolled_loops: set[Any] = field(default_factory=set)
     """The locations of the loops of known length that the latest trace cannot stage."""
     certain_results: set[str] = field(default_factory=set)
@@ -1130,7 +1130,7 @@ class Specialization:
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
         self.aliases, self.python_calls = Aliases(), []
-        self.length_changes, self.python_trips, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
+        self.length_changes, self.python_iterations, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:
         """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred

@@ -97,7 +97,7 @@ class TokenStore:
         self.ring = np.zeros((next_power_of_two(2 * SLACK_STEPS * image.max_fanout), 2), np.int64)
         self.profile = np.zeros((2 * SLACK_STEPS if clocked else 1, 2), np.int32)
         """The firings of each wave and the tokens that wait after it, as int32: both are below 2**31. A serial loop has
-        as many waves as steps; with int64, 10**6 trips would take 128 MB."""
+        as many waves as steps; with int64, 10**6 iterations would take 128 MB."""
         self.free_frames = np.zeros(len(image.scopes), np.int64)
         self.firing_counts = np.zeros(len(graph.nodes), np.int64)
         self.opened_counts = np.zeros(len(image.sites), np.int64)

@@ -294,8 +294,8 @@ class SexprBackend:
             except _ResultUnknown:
                 self._current().has_missing_arms = True
                 return start
-            next_trip = (Identifier("call"), name, *map(self.to_expression, next_leaves))
-        choice = (Identifier("if"), condition, let_expression(body_bindings, next_trip), self._pack(leaves))
+            next_iteration_call = (Identifier("call"), name, *map(self.to_expression, next_leaves))
+        choice = (Identifier("if"), condition, let_expression(body_bindings, next_iteration_call), self._pack(leaves))
         bindings = tuple(zip(variables, map(self.to_expression, start), strict=True))
         return self._unpack((Identifier("let"), name, bindings, let_expression(test_bindings, choice)), len(start))
 

@@ -51,7 +51,7 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
             break
         needed = more
     carried = [k for k in sorted(needed) if k not in fixed]
-    if not carried:  # a loop without trips, or without end
+    if not carried:  # a loop without iterations, or without end
         carried = [k for k in range(len(loop.starts)) if k not in handles]
     starts = starts_with_shapes(loop, carried)
 

@@ -476,16 +476,16 @@ class _LoopPlan:
     """How a loop is converted."""
 
     form: str
-    """"plain" if each trip reaches the end of the body; "break" if a trip returns whether another may follow; "exit" if
-    it also returns the number of the exit that it took, 0 for none."""
+    """"plain" if each iteration reaches the end of the body; "break" if an iteration returns whether another may
+    follow; "exit" if it also returns the number of the exit that it took, 0 for none."""
     go_on_name: str
-    """The parameter of the body that says whether another trip may follow; empty for a plain loop."""
+    """The parameter of the body that says whether another iteration may follow; empty for a plain loop."""
     exits: _LoopExits
     follow: list[ast.stmt]
     """The statements to convert after the loop."""
     live_after: frozenset[str]
     live: frozenset[str]
-    """The variables that are live at the end of a trip: after the loop, or in the next trip."""
+    """The variables that are live at the end of an iteration: after the loop, or in the next iteration."""
     test_names: frozenset[str]
     """The variables that the test assigns, by `:=`."""
 
@@ -498,7 +498,7 @@ class _LoopPlan:
 
     @property
     def go_on(self) -> str:
-        """The statement that ends a trip, after which another may follow."""
+        """The statement that ends an iteration, after which another may follow."""
         if self.form == "plain":
             return "return"
         number = f", {self.exits.no_exit}" if self.form == "exit" else ""

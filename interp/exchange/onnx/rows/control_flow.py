@@ -129,7 +129,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     first = np.asarray(True) if condition is None else scalar(condition)
     ranks, collected = loop_types(body, starts, first)
     starts = tuple(carry(start, rank) for start, rank in zip(starts, ranks, strict=True))
-    trips = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
+    trip_count = None if limit is None else tl.maximum(scalar(limit), np.int64(0))
 
     def step(k: Any, continues: Any, values: Sequence[Any]) -> tuple[Any, tuple[Any, ...], list[Any]]:
         results = body(k, continues, *values)
@@ -144,15 +144,15 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
             filled = tuple(tl.put(handle, k, element) for handle, element in zip(handles, elements, strict=True))
             return k + 1, filled, *next_values
 
-        handles = tuple(tl.cells(trips, each.type) for each in collected)
+        handles = tuple(tl.cells(trip_count, each.type) for each in collected)
         _, handles, *values = tl.while_loop(
-            lambda k, *_: tl.less(k, trips), counted_body, np.int64(0), handles, *starts
+            lambda k, *_: tl.less(k, trip_count), counted_body, np.int64(0), handles, *starts
         )
         pairs = zip(handles, collected, strict=True)
         return (*values, *(with_storage(tl.collect(handle), each.storage) for handle, each in pairs))
 
     def continues(k: Any, condition: Any, *_: Any) -> Any:
-        return condition if trips is None else tl.logical_and(condition, tl.less(k, trips))
+        return condition if trip_count is None else tl.logical_and(condition, tl.less(k, trip_count))
 
     @name_variables(body, "condition", "collected")
     def growing_body(k: Any, condition: Any, arrays: tuple[Any, ...], *values: Any) -> Any:

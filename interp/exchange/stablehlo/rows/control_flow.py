@@ -49,7 +49,7 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
     but a value of the surroundings. The others have the names of the parameters of the body."""
     test, body = regions
     variables = [k for k, result in enumerate(body.block.results) if result != body.block.parameters[k]]
-    if not variables:  # a loop without trips, or without end
+    if not variables:  # a loop without iterations, or without end
         variables = list(range(len(starts)))
     names = variable_names(operation, body)
     name_variables = name_parameters(unique_identifiers(names[k] for k in variables))

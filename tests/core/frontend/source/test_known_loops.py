@@ -172,8 +172,8 @@ def endless_items(n):
 @pytest.mark.parametrize("function", (spinning, endless_with_exit, endless_range, endless_items))
 def test_endless_loops_are_refused(function: Callable[[Any], Any], monkeypatch: MonkeyPatch) -> None:
     """F4: a loop that adds no nodes warns, with its line, its variables and its trips so far, and is refused."""
-    monkeypatch.setattr(staging, "WARNED_TRIPS", 100)
-    monkeypatch.setattr(staging, "MAX_TRIPS", 300)
+    monkeypatch.setattr(staging, "ITERATIONS_PER_WARNING", 100)
+    monkeypatch.setattr(staging, "MAX_PYTHON_ITERATIONS", 300)
     traced = tl.function(function)
     with (
         pytest.warns(RuntimeWarning, match="have run [12]00 iterations; this one is at (k|start) = ") as warned,
@@ -186,8 +186,8 @@ def test_endless_loops_are_refused(function: Callable[[Any], Any], monkeypatch: 
 
 def test_trips_of_all_loops_of_a_trace_count(monkeypatch: MonkeyPatch) -> None:
     """F4: the trips of all loops of a trace count together, and those of another trace do not."""
-    monkeypatch.setattr(staging, "WARNED_TRIPS", 100)
-    monkeypatch.setattr(staging, "MAX_TRIPS", 100)
+    monkeypatch.setattr(staging, "ITERATIONS_PER_WARNING", 100)
+    monkeypatch.setattr(staging, "MAX_PYTHON_ITERATIONS", 100)
 
     def two_loops(n):
         total = 0

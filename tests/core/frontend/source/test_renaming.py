@@ -360,7 +360,7 @@ TWINS: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
     "arrays keep their old names": (staging._LoopState, "rename_arrays", lambda loop: None, read_other_name),
     "own arrays are not checked after an iteration": (
         staging._StagedLoop,
-        "_check_own_arrays",
+        "_check_next_arrays",
         lambda loop, carried: None,
         keep_each,
     ),
