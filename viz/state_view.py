@@ -20,6 +20,7 @@ from ..core.types import DeadTokenValue, Handle
 from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State
+from ..interp.outcome.outcome import abbreviate_value as abbreviate_for_text
 from ..interp.outcome.outcome import describe_value
 from ..interp.queries.why_not import could_fire
 from .graph_view import graph_view
@@ -255,7 +256,7 @@ def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
     """The tooltip of a token: its value, its tag and its state."""
     _, token, position, state, _ = placed
     place = f"in flight, at position {position}" if position >= 0 else state or "waits for partners"
-    return f"{describe_value(graph, token.value)} under {token.tag}: {place}"
+    return f"{abbreviate_for_text(graph, token.value)} under {token.tag}: {place}"
 
 
 def _no_tooltip(graph: Graph, placed: _PlacedToken) -> str:
@@ -282,7 +283,8 @@ def node_badges(
         badge = Badge("ready", count_text, "", tooltip, counts=(("ready", len(tags)),))
         badges_by_box.setdefault(f"n{node}", []).append(badge)
     for position, value in state.results.items():
-        badge = Badge("arrived", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
+        tooltip = f"result {position} is {abbreviate_for_text(graph, value)}"
+        badge = Badge("arrived", abbreviate_value(value), "", tooltip)
         badges_by_box.setdefault(f"r{position}", []).append(badge)
     return {name: tuple(badges) for name, badges in badges_by_box.items()}
 
@@ -293,5 +295,5 @@ def firing_badge(graph: Graph, event: Event) -> Badge:
     if event.trap is not None:
         return Badge("trap", "", abbreviate_tag(tag), f"trapped under {tag}: {event.trap}")
     result = abbreviate_value(event.outputs[0][1]) if event.outputs else ""
-    operands = ", ".join(describe_value(graph, value) for value in event.inputs or ())
+    operands = ", ".join(abbreviate_for_text(graph, value) for value in event.inputs or ())
     return Badge("fired", result, abbreviate_tag(tag), f"fired under {tag} on {operands}")

@@ -18,8 +18,8 @@ from ...core.graph.graph import Graph
 from ...core.ops.effects import ALL_OPS, fill_placeholders
 from ...core.program.program import Location
 from ...core.tag import Tag
-from ...core.types import Handle
-from ...core.value import Value
+from ...core.types import OPAQUE_CLASSES, Handle
+from ...core.value import Value, abbreviate
 from ...interp.machine.event import Event
 from ...interp.outcome.outcome import describe_value
 from ...interp.outcome.worker_lanes import WorkerLanes, crossings
@@ -90,10 +90,12 @@ class PlayerColumns:
         }
 
     def intern_value(self, value: Value | None) -> int:
-        """The number of a value in the table of texts: abbreviated, and in full up to a length."""
+        """The number of a value in the table of texts: in a few characters, and in full up to a length. Of an array
+        that exceeds the length in any case, only the first elements and the last are written."""
         if value is None:
             return self.values.intern(("?", "not known"))
-        text = describe_value(self.graph, value)
+        is_opaque = isinstance(value, OPAQUE_CLASSES)
+        text = describe_value(self.graph, value) if is_opaque else abbreviate(value, MAX_VALUE_LENGTH // 3)
         cut = text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 1]}\u2026"
         return self.values.intern((abbreviate_value(value), cut))
 
