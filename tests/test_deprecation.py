@@ -108,3 +108,9 @@ def test_the_old_option_of_functions() -> None:
     with pytest.warns(DeprecationWarning, match="most_tracings is now maximum_specializations"):
         bounded = tl.function(most_tracings=1)(lambda x: x + 1)
     assert [bounded(1), bounded(1.0)] == [2, 2.0] and "1 dropped" in bounded.explain()
+
+
+def test_the_staleness_of_gradients() -> None:
+    """`TrainingReport.oldest` warns, and is `largest_staleness`."""
+    with pytest.warns(DeprecationWarning, match="is now TrainingReport.largest_staleness"):
+        assert tl.TrainingReport((), (), 0, 3, 0).oldest == 3

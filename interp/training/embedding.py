@@ -90,7 +90,7 @@ class Candidates(NamedTuple):
 
     ids: Any
     """int64, of shape (n,), all different."""
-    expected: Any
+    expected_counts: Any
     """The expected count of every class in the sample: float64, of shape (classes,)."""
 
 
@@ -148,4 +148,4 @@ def lookup_vectors(weights: Any, ids: Any) -> Any:
 
 def corrected_biases(biases: Any, candidates: Candidates, ids: Any) -> Any:
     """The biases of classes, minus the logarithm of their expected counts."""
-    return take(biases, ids, axis=0) - astype(log(take(candidates.expected, ids, axis=0)), type_of(biases).dtype)
+    return take(biases, ids, axis=0) - astype(log(take(candidates.expected_counts, ids, axis=0)), type_of(biases).dtype)

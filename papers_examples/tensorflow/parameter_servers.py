@@ -76,8 +76,8 @@ def table(cluster="network:1") -> list[str]:
         report = train(cluster, **way)
         count = digits()[3].shape[0]
         rows.append(
-            f"| {name} | {way.get('workers', 2)} | {way['steps']} | {report.dropped} | {report.oldest} "
-            f"| {report.deaths} | {right():d} of {count} |"
+            f"| {name} | {way.get('workers', 2)} | {way['steps']} | {report.dropped_gradients} "
+            f"| {report.largest_staleness} | {report.deaths} | {right():d} of {count} |"
         )
     return rows
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ....deprecation import warn_renamed
+
 
 class Gradient(NamedTuple):
     """A worker's gradient, for one server.
@@ -78,16 +80,23 @@ class TrainingReport(NamedTuple):
     """The history of a training.
 
     `losses` has the mean loss of each step of the first server, before the step. `updates` has, for each server, the
-    gradients of which its steps consist, in order. `dropped` is the number of late gradients that servers dropped, and
-    `oldest` the age of the oldest gradient that one took: the number of its steps since the values that the gradient
-    was computed from. `deaths` is the number of servers and workers that died and were replaced.
+    gradients of which its steps consist, in order. `dropped_gradients` is the number of late gradients that servers
+    dropped. The staleness of a gradient is the number of steps that a server made since the values from which the
+    gradient was computed; `largest_staleness` is the largest of the gradients that a server used. `deaths` is the
+    number of servers and workers that died and were replaced.
     """
 
     losses: tuple[float, ...]
     updates: tuple[tuple[UpdateRecord, ...], ...]
-    dropped: int
-    oldest: int
+    dropped_gradients: int
+    largest_staleness: int
     deaths: int
+
+    @property
+    def oldest(self) -> int:
+        """The old name of `largest_staleness`."""
+        warn_renamed("TrainingReport.oldest", "TrainingReport.largest_staleness")
+        return self.largest_staleness
 
 
 class Synchronisation(NamedTuple):

@@ -84,9 +84,9 @@ def test_gradients_of_a_slow_worker_are_dropped(monkeypatch: MonkeyPatch) -> Non
 
     report = run(80, aggregate=2)
     workers = [record.worker for record in report.updates[0]]
-    assert workers.count(2) < 8 and report.dropped >= 1 and report.oldest == 0
+    assert workers.count(2) < 8 and report.dropped_gradients >= 1 and report.largest_staleness == 0
     report = run(200, synchronisation="async")
-    assert report.oldest > 5 and report.dropped == 0
+    assert report.largest_staleness > 5 and report.dropped_gradients == 0
 
 
 def test_rows_travel_and_tables_do_not(monkeypatch: MonkeyPatch) -> None:

@@ -84,7 +84,7 @@ def test_a_sample_is_corrected() -> None:
     expected counts."""
     candidates = tl.Candidates(np.array([4]), np.linspace(0.1, 0.9, CLASSES))
     result = tl.sampled_softmax(X, LABELS, WEIGHTS, BIASES, candidates)
-    logits = X @ WEIGHTS.T + BIASES - np.log(candidates.expected)
+    logits = X @ WEIGHTS.T + BIASES - np.log(candidates.expected_counts)
     pairs = np.stack([logits[np.arange(4), LABELS], logits[:, 4]], axis=1)
     assert float(result) == pytest.approx(np.mean(np.log(np.exp(pairs).sum(axis=1)) - pairs[:, 0]))
 

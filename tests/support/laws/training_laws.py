@@ -220,9 +220,9 @@ def record_violations(training: Training, report: TrainingReport) -> Iterator[st
             yield f"server {server} takes a gradient more than once"
         if is_synchronised and any({record.tag, *record.versions} != {record.step} for record in records):
             yield f"server {server} takes a gradient of another step"
-    if is_synchronised and report.oldest:
-        yield f"a gradient is {report.oldest} steps old"
-    if is_synchronised and wanted == training.workers and report.dropped:
-        yield f"{report.dropped} gradients are dropped, though every step takes one of each worker"
+    if is_synchronised and report.largest_staleness:
+        yield f"a gradient is {report.largest_staleness} steps old"
+    if is_synchronised and wanted == training.workers and report.dropped_gradients:
+        yield f"{report.dropped_gradients} gradients are dropped, though every step takes one of each worker"
     if len(report.losses) != training.steps:
         yield f"there are {len(report.losses)} losses for {training.steps} steps"
