@@ -42,6 +42,7 @@ from ..breakpoints.syntax import (
 )
 from ..engines.fast.layout import StopOperator, StopQuantity
 from ..engines.fast.stops import ALWAYS_STOP, NEVER_STOP, StopComparison, StopConditions, StopPoint
+from ..engines.limits import external_limit_error, resident_memory
 from ..engines.protocol import Job, RunOptions
 from ..engines.reference import first_state
 from ..engines.registry import find_engine
@@ -59,9 +60,11 @@ WINDOW = 20_000
 """The default number of known events before the target position. They take 0.1 s to step, and some 20 MB."""
 IMPORT_COST = 1_500
 """The cost of importing an open activation into the fast machine, in events of that machine."""
-MAX_INTERRUPTED_TOKENS = 3_000
-"""The most open activations and tokens of a machine whose state is still read after an interrupt: reading this many
-takes less than a tenth of a second."""
+MAX_LATE_TOKENS = 3_000
+"""The most open activations and tokens of a machine whose state is still read after an interrupt, or after a limit of
+the clock or memory: reading this many takes less than a tenth of a second."""
+STATE_BYTES = 700
+"""The bytes that an open activation or a token takes in a state of the reference machine, when it is read."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
 """The limits that both machines reach at the same event."""
 
@@ -157,9 +160,11 @@ class FastForward(Advance):
         for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
-        says why. Reading a large state would take long, so then an interrupt raises KeyboardInterrupt, and the machine
-        waits at `paused_position`. The next fast-forward continues there if its goal is farther on and its stop
-        conditions have the same `stops_key`. Raises Usage if the fast machine does not support this run.
+        says why. Reading a large state would take long: then the machine waits at `paused_position`, an interrupt
+        raises KeyboardInterrupt, and a limit returns this history itself, with its `stop_error`. A state that would
+        exceed the limit on memory is not read either. The next fast-forward continues at `paused_position` if its goal
+        is not before it and its stop conditions have the same `stops_key`. Raises Usage if the fast machine does not
+        support this run.
         """
         reason = self.unsupported_reason
         if reason is not None:
@@ -177,9 +182,14 @@ class FastForward(Advance):
                     return self
                 run, key = self._start_machine(goal), None
                 error = self._run_machine(run, goal, None)
-            if is_interrupt(error) and run.open_size > MAX_INTERRUPTED_TOKENS:
-                raise KeyboardInterrupt
-            return self._from_machine(run, None if is_exact_stop(error) else error)
+            if is_exact_stop(error):
+                error = self._unreadable_state(run)
+            if error is not None and run.open_size > MAX_LATE_TOKENS:
+                if is_interrupt(error):
+                    raise KeyboardInterrupt
+                self._paused_machine, self._stop_error = PausedMachine(run, key), error
+                return self
+            return self._from_machine(run, error)
         except KeyboardInterrupt:
             self._paused_machine = PausedMachine(run, key)
             raise
@@ -199,15 +209,14 @@ class FastForward(Advance):
             return
         run = self._start_machine(max(position, 0))
         try:
-            error = self._run_machine(run, max(position, 0), None)
-            if is_interrupt(error):
-                raise KeyboardInterrupt
-            earlier_history = self._from_machine(run, error)
+            error = self._run_machine(run, max(position, 0), None) or self._unreadable_state(run)
+            if error is not None:
+                raise KeyboardInterrupt if is_interrupt(error) else error
+            earlier_history = self._from_machine(run, None)
         finally:
             self._machine_stage = None
-        if error is None:
-            earlier_history.forward_to(lambda state, event: state.steps >= base)
-            error = earlier_history.stop_error
+        earlier_history.forward_to(lambda state, event: state.steps >= base)
+        error = earlier_history.stop_error
         if len(earlier_history) < base:
             assert error is not None, "the run has been further"
             raise KeyboardInterrupt if is_interrupt(error) else error
@@ -247,6 +256,11 @@ class FastForward(Advance):
             if error is not None:
                 return error
         return run.resume(None if goal is None else goal - run.steps, stops)
+
+    def _unreadable_state(self, run: FastRun) -> Exhausted | None:
+        """The error if the machine's state, once it is read, would exceed the limit on memory; None if it would not."""
+        is_too_large = resident_memory() + STATE_BYTES * run.open_size > self.limits.bytes
+        return external_limit_error("bytes", self.limits) if is_too_large else None
 
     def _from_machine(self, run: FastRun, error: TagloomError | None) -> Self:
         """A history that begins at the machine's position."""

@@ -176,7 +176,7 @@ JSON_FILES: dict[str, tuple[Any, list[str]]] = {
     ),
     "finding.json": (
         {"backend": "numpy", "function": "fib", "words": ["3"], "first_difference": {"events": 5}},
-        ["debug", ".", "--headless"],
+        ["debug", ".", "--headless", "--timeout", "2"],
     ),
 }
 """Other files that commands read: each with a content, and a command on it in its folder."""

@@ -17,7 +17,7 @@ from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
 from .listing import why_stopped
 from .run import REVEAL_LIMIT
-from .session import Session
+from .session import Session, describe_paused_machine
 
 if TYPE_CHECKING:
     from ...interp.engines.fast.stops import StopConditions
@@ -139,6 +139,8 @@ def _fast_forward(
         if history.base:
             session.note(f"  the fast machine skipped ahead: events are known from {history.base:,} on")
     check_interrupt(history)
+    if history.stop_error is not None and history.paused_position is not None:
+        session.note(describe_paused_machine(history.paused_position))
     return history.stop_error is None
 
 

@@ -160,7 +160,8 @@ class Session:
             if command is None or command.group != STEP_GROUP:
                 self._restore(before)
             where = f"after {self.history.position:,} events" if self._state.runs else "before any run"
-            lines = [f"interrupted {where}", *self._describe_paused_machine()]
+            paused = self.history.paused_position if self._state.runs else None
+            lines = [f"interrupted {where}", *([] if paused is None else [describe_paused_machine(paused)])]
             result, is_done = CommandResult(lines, {"error": "interrupted"}), False
         if name not in UNDO_COMMANDS and self.snapshot != before:
             self._undo_stack.append((line.strip(), before))
@@ -168,13 +169,6 @@ class Session:
         parts = (*self.printed_lines, *result.text, *self._notes)
         text = tuple(sanitize(line) for part in parts for line in part.split("\n"))
         return CommandReply(line.strip(), is_done, text, {**result.data, "printed": list(self.printed_lines)})
-
-    def _describe_paused_machine(self) -> list[str]:
-        """Where the fast machine waits, if the last command was interrupted far ahead."""
-        paused = self.history.paused_position if self._state.runs else None
-        if paused is None:
-            return []
-        return [f"the fast machine paused at {paused:,} events: the same command continues from there"]
 
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:
@@ -379,6 +373,11 @@ class Session:
         if history.last_event is not None:
             return history.last_event.token.node
         return history.state.flight[0].node if history.state.flight else None
+
+
+def describe_paused_machine(position: int) -> str:
+    """A line for a run whose fast machine stopped far ahead of the session's position."""
+    return f"the fast machine paused at {position:,} events: the same command continues from there"
 
 
 def completions(session: Session, line: str) -> Iterator[str]:

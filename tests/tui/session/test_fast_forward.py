@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tagloom as tl
 from onscreen import Screen, shown
 from pytest import MonkeyPatch
 from support.laws.fast_forward_laws import near
 from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
+from tagloom.interp.engines.fast.layout import Register
+from tagloom.interp.engines.fast.run import RunMonitor
 from tagloom.interp.history.history import History
 from tagloom.tui.panes.inspector import inspector_page
 from tagloom.tui.panes.timeline import build_timeline
@@ -152,7 +156,7 @@ def test_a_machine_that_was_interrupted_goes_on(command: str, monkeypatch: Monke
     waits. The same command goes on from there, and ends as it would have without Escape; a command with another goal
     begins anew."""
     near(monkeypatch)
-    monkeypatch.setattr("tagloom.interp.history.fast_forward.MAX_INTERRUPTED_TOKENS", -1)
+    monkeypatch.setattr("tagloom.interp.history.fast_forward.MAX_LATE_TOKENS", -1)
     breakpoint_line = "break value == 4181 and op == 'add' and fired"
     session, ordinary = session_of("19", schedule="lifo"), session_of("19", schedule="lifo")
     for each in (session, ordinary):
@@ -202,6 +206,41 @@ def test_reading_a_state_that_is_interrupted(monkeypatch: MonkeyPatch) -> None:
     assert not reply.ok and session.history.paused_position is not None
     reply_lines(session, "goto 9000")
     assert session.history.position == 9000
+
+
+@pytest.mark.parametrize("limit", ["bytes", "seconds"])
+def test_a_large_state_is_not_read_after_a_limit(limit: str, monkeypatch: MonkeyPatch) -> None:
+    """Where a limit ends the fast machine, and reading its state would take long or exceed the limit on memory, the
+    session stays where it is, and says where the machine waits. With a higher limit it goes on from there."""
+    near(monkeypatch)
+    session, ordinary = session_of("19", schedule="lifo"), session_of("19", schedule="lifo")
+    monkeypatch.setattr("tagloom.interp.history.fast_forward.MAX_LATE_TOKENS", -1)
+    if limit == "bytes":
+        monkeypatch.setattr("tagloom.interp.history.fast_forward.STATE_BYTES", 2**60)
+    else:
+        reached = lambda self, store: "seconds" if store.registers[Register.STEPS] > 30_000 else None  # noqa: E731
+        monkeypatch.setattr(RunMonitor, "exceeded_limit", reached)
+    lines = session.execute("run").text
+    monkeypatch.undo()
+    paused, there = session.history.paused_position, session.history.position
+    assert paused is not None and there < 30_000 < paused
+    assert f"on {'bytes of memory' if limit == 'bytes' else 'time, in seconds'}" in "".join(lines)
+    assert f"the fast machine paused at {paused:,} events" in lines[-1]
+    near(monkeypatch)
+    assert reply_lines(session, "run") == reply_lines(ordinary, "run") and session.history.paused_position is None
+    assert session.history.state.firings_by_node == ordinary.history.state.firings_by_node
+
+
+@pytest.mark.full
+def test_a_wide_run_ends_at_its_limit_on_seconds(monkeypatch: MonkeyPatch) -> None:
+    """A run with millions of open activations does not outlast its limit by the time that reading them takes."""
+    near(monkeypatch)
+    reply_lines(session_of("19"), "run")  # the fast machine is loaded
+    session = session_of("60", limits=tl.Limits(seconds=0.5))
+    start = time.process_time()
+    lines = session.execute("run").text
+    assert session.history.paused_position is not None and "exceeds the limit" in "".join(lines)
+    assert time.process_time() - start < 1.5, "twice the limit: for the known events, and for the fast machine"
 
 
 def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
