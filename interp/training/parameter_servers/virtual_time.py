@@ -24,8 +24,10 @@ from ....core.errors import Usage
 Times: TypeAlias = npt.NDArray[np.float64]
 MAX_MESSAGES = 10**7
 """The most messages of a step: some seconds, and a gigabyte."""
-MIN_STEPS, MAX_STEPS, MESSAGES_OF_RUN = 9, 200, 2 * 10**6
+MIN_DEFAULT_STEPS, MAX_DEFAULT_STEPS, MESSAGES_OF_RUN = 9, 200, 2 * 10**6
 """The numbers of steps that are drawn by default, and about how many messages they have together."""
+MAX_STEPS = 10**6
+"""The most steps that can be drawn: their times are kept."""
 
 
 class StepKind(NamedTuple):
@@ -161,8 +163,10 @@ def step_times(
     kind: StepKind, workers: int, servers: int, backups: int = 0, steps: int | None = None, seed: int = 0
 ) -> tuple[float, ...]:
     """The times of some steps, by default of at most 200, and of fewer the larger they are. The same seed gives the
-    same times. Raises Usage as `step_time` does."""
+    same times. Raises Usage as `step_time` does, and for more than MAX_STEPS."""
+    if steps is not None and steps > MAX_STEPS:
+        raise Usage("these steps are too many", required=f"at most {MAX_STEPS:,}", got=steps)
     if steps is None:
-        steps = max(MIN_STEPS, min(MAX_STEPS, MESSAGES_OF_RUN // max((workers + backups) * servers, 1)))
+        steps = max(MIN_DEFAULT_STEPS, min(MAX_DEFAULT_STEPS, MESSAGES_OF_RUN // max((workers + backups) * servers, 1)))
     generator = np.random.default_rng([seed, workers, servers, backups])
     return tuple(step_time(kind, workers, servers, backups, generator) for _ in range(steps))

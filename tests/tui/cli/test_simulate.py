@@ -41,6 +41,7 @@ def test_other_parameters_have_no_published_figures(tagloom: Any) -> None:
         (["--backup", "-1"], "--backup takes integers"),
         (["--servers", "0"], "this training has no steps"),
         (["--steps", "0"], "--steps is out of range"),
+        (["--steps", "9" * 20], "at most 1,000,000"),
         (["--bytes", "nan"], "--bytes is out of range"),
         (["--work", "inf"], "--work is out of range"),
         (["--straggling", "often"], "not a distribution of stragglers"),
