@@ -15,8 +15,8 @@ from support.twins.broken_twin import Break, broken
 from tagloom.core.errors import Usage
 from tagloom.interp.training.parameter_servers import virtual_time
 from tagloom.interp.training.parameter_servers.virtual_time import (
-    MAX_STEPS,
-    MIN_STEPS,
+    MAX_DEFAULT_STEPS,
+    MIN_DEFAULT_STEPS,
     STEP_KINDS,
     StepKind,
     queue_ends,
@@ -178,6 +178,6 @@ def test_numbers_of_steps(monkeypatch: MonkeyPatch) -> None:
     """By default small steps are drawn often, and large ones a few times; the same seed gives the same times."""
     kind = STEP_KINDS["null"]
     monkeypatch.setattr(virtual_time, "MESSAGES_OF_RUN", 2_000)
-    assert [len(step_times(kind, workers, 2)) for workers in (1, 50, 500)] == [MAX_STEPS, 20, MIN_STEPS]
+    assert [len(step_times(kind, workers, 2)) for workers in (1, 50, 500)] == [MAX_DEFAULT_STEPS, 20, MIN_DEFAULT_STEPS]
     assert step_times(kind, 3, 2, 0, 4, seed=5) == step_times(kind, 3, 2, 0, 4, seed=5)
     assert step_times(kind, 3, 2, 0, 4, seed=5) != step_times(kind, 3, 2, 0, 4, seed=6)
