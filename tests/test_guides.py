@@ -74,7 +74,8 @@ def test_the_names_of_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "folder"), [("autograph-internals.md", "core/frontend/source"), ("speculation.md", "interp/speculation")]
+    ("page", "folder"),
+    [("autograph-internals.md", "core/frontend/source"), ("speculation-internals.md", "interp/speculation")],
 )
 def test_tables_of_files_are_complete(page: str, folder: str) -> None:
     """The table of a page has each file of its folder."""
