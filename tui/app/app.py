@@ -410,14 +410,8 @@ class Debugger(AsciiApp):
         """Show which command is running, and for how many seconds, if it takes long."""
         if self._command_started_at is None or time.monotonic() - self._command_started_at < 0.3:
             return
-        seconds, at = time.monotonic() - self._command_started_at, ""
-        if self.session.snapshot.current is not None:
-            history = self.session.history
-            position = history.current_position
-            total = f" of {len(history):,}" if position <= len(history) else ""
-            stage = f", {history.current_stage}" if history.current_stage else ""
-            at = f"{stage}, at {position:,}{total} events"
-        progress = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
+        seconds = time.monotonic() - self._command_started_at
+        progress = f" … {self._current_command}: {seconds:.0f} s{self.session.describe_progress()}; Esc stops it"
         self.query_one("#last-event", Static).update(Text(progress, no_wrap=True), layout=False)
 
     def _reload_if_edited(self) -> None:

@@ -6,9 +6,11 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, NamedTuple, NoReturn
 
 import typer
@@ -187,13 +189,40 @@ def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandRe
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), shows_progress(session, line):
             reply = session.execute(line)
         print(form(reply), flush=True)
         code = code if reply.ok else 1
         if session.is_finished:
             break
     return code
+
+
+@contextmanager
+def shows_progress(session: Session, command: str) -> Iterator[None]:
+    """While a command runs for more than a second, a line on stderr says how far it is: on a terminal, and not with
+    TAGLOOM_PROGRESS=off in the environment."""
+    is_off = os.environ.get("TAGLOOM_PROGRESS") == "off" or os.environ.get("TERM") == "dumb"
+    if is_off or not is_terminal(sys.stderr):
+        yield
+        return
+    is_done, erase, begin = Event(), "\r\x1b[K", time.monotonic()
+
+    def report() -> None:
+        while not is_done.wait(1):
+            seconds = time.monotonic() - begin
+            line = f"{escape_line(command.strip())[:40]}: {seconds:.0f} s{session.describe_progress()}; Ctrl-C stops it"
+            print(f"{erase}{line}", end="", file=sys.stderr, flush=True)
+        if time.monotonic() - begin > 1:
+            print(erase, end="", file=sys.stderr, flush=True)
+
+    thread = Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        thread.join()
 
 
 def read_commands(file: Path | None) -> Iterator[str]:
@@ -229,7 +258,9 @@ def run_prompt(session: Session) -> int:
             print()
             return 0
         if line.strip():
-            print("\n".join(session.execute(line).text))
+            with shows_progress(session, line):
+                reply = session.execute(line)
+            print("\n".join(reply.text))
     return 0
 
 

@@ -170,6 +170,15 @@ class Session:
         text = tuple(sanitize(line) for part in parts for line in part.split("\n"))
         return CommandReply(line.strip(), is_done, text, {**result.data, "printed": list(self.printed_lines)})
 
+    def describe_progress(self) -> str:
+        """The stage and the position of the running command, such as `, at 300 of 500 events`; empty without a run.
+        Thread-safe."""
+        if self.snapshot.current is None:
+            return ""
+        position, known = self.history.current_position, len(self.history)
+        stage = f", {self.history.current_stage}" if self.history.current_stage else ""
+        return f"{stage}, at {position:,}{f' of {known:,}' if position < known else ''} events"
+
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:
             raise Usage("the line is too long", required=f"{MAX_LENGTH:,} characters at most", got=f"{len(line):,}")
