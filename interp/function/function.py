@@ -52,7 +52,7 @@ from ...core.world import World, resolve_world
 from ...deprecation import warn_renamed
 from ..engines.limits import Limits
 from ..engines.protocol import Job, RunOptions, Until
-from ..engines.registry import run
+from ..engines.registry import call_quickly, run
 from ..lru_cache import LRUCache
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome, value_or_raise
@@ -175,17 +175,20 @@ class Function(SvgReprMixin):
             if replay is None
             else {capture: replay.resource_values[capture] for capture in traced_program.captures}
         )
-        results = [] if callback_log is None and is_recording else callback_log
-        world = call_world(traced_program, replay, results)
         operands = traced_program.all_arguments(leaves, resource_values)
-        outcome = self._run(traced_program, operands, RunOptions(world=world, account=False))
-        result = results_like(
-            (*leaves, *resource_values.values(), *traced_program.assigned_variables), value_or_raise(outcome)
-        )
-        assigned = (traced_program.assign if replay is None else traced_program.assigned_values)(outcome.results)
+        callback_results = [] if callback_log is None and is_recording else callback_log
+        results: Sequence[Any] | None = call_quickly(traced_program.program, operands)
+        if results is None:
+            world = call_world(traced_program, replay, callback_results)
+            outcome = self._run(traced_program, operands, RunOptions(world=world, account=False))
+            value, results = value_or_raise(outcome), outcome.results
+        else:
+            value = traced_program.value(results)
+        result = results_like((*leaves, *resource_values.values(), *traced_program.assigned_variables), value)
+        assigned = (traced_program.assign if replay is None else traced_program.assigned_values)(results)
         if is_recording:
             call_replay = CallReplay(
-                snapshots, resource_values, replay.callback_results if replay is not None else results or []
+                snapshots, resource_values, replay.callback_results if replay is not None else callback_results or []
             )
             pullback = partial(self.leaf_adjoints, call_replay)
             inputs = [*leaves, *resource_values.values()]

@@ -17,7 +17,7 @@ import numpy as np
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.recording import record_assignment, recording_tapes, resolve_watched_array
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_paths
+from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_paths, unflatten_result
 from ...core.graph.graph import Graph
 from ...core.program.program import Program
 from ...core.types import Type, type_of
@@ -81,6 +81,12 @@ class TracedProgram:
         for assigned_variable in self.assigned_variables:
             resolve_watched_array(assigned_variable, assigned_variable.value)
         return {variable: resolve_watched_array(variable, value) for variable, value in values.items()}
+
+    def value(self, results: Sequence[Any]) -> Any:
+        """The value of a run that returned these results, nested as the function returned it."""
+        if self.structure.container is None:
+            return results[0]
+        return unflatten_result(self.structure, results[: self.structure.size])
 
     def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
         """The values of the assigned variables among all `results` of a run that returned."""

@@ -133,6 +133,7 @@ def measure(row: str, folder: str) -> dict[str, Any]:
     """The first call of a row in a new process, with this cache."""
     environment = {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
     environment |= {"TAGLOOM_CACHE": folder, "TAGLOOM_BACKGROUND": "off"}
+    environment |= {"PYTHONDONTWRITEBYTECODE": ""}  # users import compiled modules, too
     command = [sys.executable, str(HERE / "first_calls.py"), "--child", row]
     process = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=True)
     result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
@@ -140,12 +141,12 @@ def measure(row: str, folder: str) -> dict[str, Any]:
 
 
 def shared_cache(folder: str, rows: list[str]) -> None:
-    """Fill a cache with what all programs share: of all that these rows put there, the modules that are not theirs."""
+    """Fill a cache with what all programs share: of all that these rows put there, what is not theirs."""
     for row in rows:
         measure(row, folder)
     for path in Path(folder, "tagloom").iterdir():
-        is_program = any("\ndef entry(" in file.read_text() for file in path.glob("*.py")) or (path / "fib.o").exists()
-        if is_program:
+        is_program = any("\ndef entry(" in file.read_text() for file in path.glob("*.py"))
+        if is_program or any((path / name).exists() for name in ("fib.o", "loops.o")):
             shutil.rmtree(path)
 
 

@@ -181,10 +181,11 @@ def result_like(operands: Sequence[Any], value: Any) -> Any:
 
 def results_like(operands: Sequence[Any], value: Any) -> Any:
     """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
-    if not any(isinstance(operand, _CONCRETE) for operand in operands):
-        return value
-    leaves, structure = flatten(value, by_reference=True, is_leaf=None)
-    return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
+    for operand in operands:  # `any` takes 0.5 us longer
+        if isinstance(operand, _CONCRETE):
+            leaves, structure = flatten(value, by_reference=True, is_leaf=None)
+            return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
+    return value
 
 
 _CONCRETE = (ConcreteArray, Resource)

@@ -11,6 +11,7 @@ import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import prod
 from struct import Struct, pack_into, unpack_from
 from typing import Any, NamedTuple, TypeAlias
 
@@ -102,13 +103,12 @@ def acquire_block(idle: list[MemoryBlock], count: int) -> MemoryBlock:
 
 
 class _ArrayInterface:
-    """A memory owner from which NumPy makes an array without copying, and which the array keeps alive. The array cannot
-    be made writable, since this object, unlike the memory, exposes no buffer."""
+    """Elements of the caller, from which NumPy makes an array without copying. The array cannot be made writable, since
+    this object exposes no buffer."""
 
-    __slots__ = ("__array_interface__", "memory")
+    __slots__ = ("__array_interface__",)
 
-    def __init__(self, memory: Any, address: int, sizes: tuple[int, ...], dtype: DType) -> None:
-        self.memory = memory
+    def __init__(self, address: int, sizes: tuple[int, ...], dtype: DType) -> None:
         self.__array_interface__ = {
             "version": 3,
             "shape": sizes,
@@ -128,7 +128,7 @@ def mem_info_class() -> Any:
 
 def take_value(words: Words, offset: int, type_: Type) -> Value:
     """Take the value from a slot, with the slot's reference. An array without a reference count belongs to the
-    caller."""
+    caller. No array can be made writable."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
         (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * offset)
@@ -138,12 +138,16 @@ def take_value(words: Words, offset: int, type_: Type) -> Value:
         return scalar
     counter, address, *sizes = words[offset : offset + 2 + len(shape)]
     memory = mem_info_class()(counter) if counter else None
-    if 0 not in sizes:
-        array = np.asarray(_ArrayInterface(memory, address, tuple(sizes), dtype))
-        return array if dtype is not dtypes.bfloat16 else array.view(dtype.numpy)
-    empty: npt.NDArray[Any] = np.empty(sizes, dtype.numpy)
-    empty.setflags(write=False)
-    return empty
+    if 0 in sizes:
+        empty: npt.NDArray[Any] = np.empty(sizes, dtype.numpy)
+        empty.setflags(write=False)
+        return empty
+    if memory is not None:  # a quarter of the time that the array interface takes
+        view = memoryview(memory).toreadonly()
+        elements = np.frombuffer(view, dtype.numpy, prod(sizes), address - memory.data)
+        return elements if len(sizes) == 1 else elements.reshape(sizes)
+    array = np.asarray(_ArrayInterface(address, tuple(sizes), dtype))
+    return array if dtype is not dtypes.bfloat16 else array.view(dtype.numpy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +273,7 @@ class CallBuffer:
 
     def take_operand(self, index: int, type_: Type) -> Value:
         """Take an operand of the trapping node; each can be taken once."""
-        return self._own_value(take_value(self.state, OPERANDS + SLOT_WORDS * index, type_))
+        return self._take_owned(OPERANDS + SLOT_WORDS * index, type_)
 
     def borrow_operand(self, index: int, type_: Type) -> Value:
         """Borrow an operand of a host call; the caller neither changes nor keeps it."""
@@ -277,7 +281,7 @@ class CallBuffer:
 
     def take_result(self, index: int, type_: Type) -> Value:
         """Take a result; each can be taken once."""
-        return self._own_value(take_value(self.state, self._layout.results_begin + SLOT_WORDS * index, type_))
+        return self._take_owned(self._layout.results_begin + SLOT_WORDS * index, type_)
 
     def discard_results(self, types: Sequence[Type]) -> None:
         """Release the results, if there are any."""
@@ -296,11 +300,10 @@ class CallBuffer:
             row = previous_row
         self.state[TAPE_LAST_ROW] = 0
 
-    def _own_value(self, value: Value) -> Value:
-        """The value itself, or a copy if it shares memory with an argument, which its owner may change."""
-        base: Any = value.base if isinstance(value, np.ndarray) else None
-        base = base.base if isinstance(base, np.ndarray) else base  # of bfloat16
-        return admit(value) if type(base) is _ArrayInterface and base.memory is None else value
+    def _take_owned(self, offset: int, type_: Type) -> Value:
+        """Take the value from a slot: a copy if it shares memory with an argument, which its owner may change."""
+        value = take_value(self.state, offset, type_)
+        return value if type_.is_scalar or self.state[offset] else admit(value)
 
 
 class RecordArena:

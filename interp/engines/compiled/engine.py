@@ -20,6 +20,8 @@ from ..jit.compiler_process import Compilation
 from ..protocol import Job, PackedArrays, RunOptions
 from .support import unsupported_option, unsupported_program
 
+_RUN_MODULE = f"{__package__}.run"
+
 
 class CompiledEngine:
     """Runs programs. Where only a token engine can tell how a run ends, the engine `fast` runs the program again."""
@@ -58,12 +60,12 @@ class CompiledEngine:
 @cache
 def _run_module() -> Any:
     """The module `run`. Importing it imports numba."""
-    return import_slowly(f"{__package__}.run")
+    return import_slowly(_RUN_MODULE)
 
 
 def has_machine_code(program: Program | None) -> bool:
     """Whether the machine code of a program is in memory. Imports nothing, since that takes a third of a second."""
-    run = sys.modules.get(f"{__package__}.run")
+    run = sys.modules.get(_RUN_MODULE)
     is_compiled = getattr(run, "is_compiled", None)  # another thread may be importing the module
     return is_compiled is not None and is_compiled(program)
 
@@ -79,9 +81,16 @@ def run_quickly(job: Job, arguments: Sequence[Value | PackedArrays]) -> tuple[Va
     return results
 
 
+def call_quickly(program: Program, arguments: Sequence[object]) -> tuple[Value, ...] | None:
+    """As `run_quickly`, for arguments of any type; also returns None where they do not fit the program."""
+    call = getattr(sys.modules.get(_RUN_MODULE), "call_quickly", None)  # as in `has_machine_code`
+    results: tuple[Value, ...] | None = None if call is None else call(program, arguments)
+    return results
+
+
 def compile_failure(program: Program | None) -> Crash | None:
     """The crash of an earlier attempt to compile a program, or None. Imports nothing."""
-    run = sys.modules.get(f"{__package__}.run")
+    run = sys.modules.get(_RUN_MODULE)
     find_failure = getattr(run, "compile_failure", None)
     return find_failure(program) if find_failure is not None and program is not None else None
 

@@ -14,7 +14,7 @@ import tagloom as tl
 from tagloom.core.types import Type
 from tagloom.core.value import borrow
 from tagloom.interp.engines.compiled import thread
-from tagloom.interp.engines.compiled.call_buffer import CallBuffer
+from tagloom.interp.engines.compiled.call_buffer import CallBuffer, take_value
 
 FLOATS = tl.Array[tl.float64, None]
 
@@ -82,7 +82,7 @@ def test_operands_of_a_trap_never_share_memory_with_arguments() -> None:
 @pytest.mark.full
 def test_a_twin_that_returns_its_arguments_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose results are the arguments themselves is caught by the tests above."""
-    monkeypatch.setattr(CallBuffer, "_own_value", lambda self, value: value)
+    monkeypatch.setattr(CallBuffer, "_take_owned", lambda self, offset, type_: take_value(self.state, offset, type_))
     for law in (
         test_a_result_never_shares_memory_with_an_argument,
         test_operands_of_a_trap_never_share_memory_with_arguments,

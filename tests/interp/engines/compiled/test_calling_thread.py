@@ -13,10 +13,12 @@ import tagloom as tl
 from support.laws.compiled_laws import threads
 from support.programs.compiled_child import PRESSED, in_a_process
 from support.programs.compiled_programs import count, looped
+from tagloom.core.value import admit
 from tagloom.interp.engines.compiled import run, watchdog
 from tagloom.interp.engines.compiled.engine import run_quickly
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.registry import run as run_job
+from tagloom.interp.outcome.outcome import value_outcome
 
 
 @tl.function
@@ -163,6 +165,56 @@ def test_quick_runs_that_return_at_a_trap_are_caught(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(run.CallBuffer, "exit_reason", 0)
     with pytest.raises(AssertionError):
         check_quick_runs(monkeypatch)
+
+
+def check_quick_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call whose machine code is in memory has no outcome, but the value of others, for arguments of any form."""
+    treat_runs_as_quick(monkeypatch)
+    monkeypatch.setenv("TAGLOOM_ENGINE", "compiled")
+    outcomes: list[object] = []
+    monkeypatch.setattr(run, "value_outcome", lambda *details: outcomes.append(1) or value_outcome(*details))
+    numbers = np.arange(16)
+    expected = averaged(numbers[::2].copy(), 5)
+    assert len(outcomes) == 1
+    forms = numbers[::2], numbers[:8] * 2, list(range(0, 16, 2)), tl.asarray(numbers[::2])
+    assert [averaged(form, 5) for form in forms] == [expected] * len(forms)
+    assert len(outcomes) == 1
+    with pytest.raises(tl.Usage):
+        averaged(numbers, 5)
+    monkeypatch.setenv("TAGLOOM_ENGINE", "reference")
+    monkeypatch.setattr(run, "run_on_caller", raising(AssertionError("not on compiled")))
+    assert averaged(numbers[::2], 5) == expected
+
+
+def test_quick_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_quick_calls(monkeypatch)
+
+
+def test_quick_calls_that_read_strided_arrays_in_place_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that passes on arrays as they are."""
+    monkeypatch.setattr(run, "borrow", lambda value, type_: value if type(value) is np.ndarray else admit(value, type_))
+    with pytest.raises(AssertionError):
+        check_quick_calls(monkeypatch)
+
+
+def test_a_result_cannot_be_made_writable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An array that machine code allocated belongs to nobody else, and is read-only for ever, in every form."""
+    treat_runs_as_quick(monkeypatch)
+
+    @tl.function
+    def forms(x):  # type: ignore[no-untyped-def]
+        return x + 1, tl.reshape(x * 2, (2, 2)), tl.astype(x, tl.bfloat16), (x - 1)[1:]
+
+    x = np.arange(4.0)
+    for _ in range(2):
+        results = forms.run(x, engine="compiled").results
+        for result, expected in zip(results, (x + 1, (x * 2).reshape(2, 2), x, (x - 1)[1:]), strict=True):
+            assert isinstance(result, np.ndarray) and (np.asarray(result, np.float64) == expected).all()
+            base: Any = result
+            while isinstance(base, np.ndarray):
+                with pytest.raises(ValueError, match="WRITEABLE"):
+                    base.setflags(write=True)
+                base = base.base
 
 
 def test_ctrl_c_ends_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
