@@ -209,7 +209,7 @@ def place_nodes(graph: Graph, constraints: Mapping[str, str], devices: Sequence[
     (`node_constraints`) and by `tl.device`. A node without a constraint is on the device of the calls of its function,
     or else on the first device, where the results are as well.
 
-    Raises Usage for an unknown name, and if no device is admitted or given.
+    Raises Usage for an unknown name, and if no device satisfies the constraints, or none is given.
     """
     if not devices:
         raise Usage("a placement needs a device", required="devices, as in [parse_device('/task:0')]", got="none")
@@ -295,7 +295,7 @@ def first_admitted(names: list[str], constraints: Constraints, devices: Sequence
         if all(constraint.admits(device) for constraint in constraints.values()):
             return position
     raise Usage(
-        f"no device is admitted for {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}",
+        f"no device satisfies the constraints of {', '.join(names[:4])}{' ...' if len(names) > 4 else ''}",
         required="; ".join(constraints),
         got=", ".join(map(str, devices)),
         hint="they are on one device: a function is in the graph once, with all its calls" if len(names) > 1 else None,

@@ -118,7 +118,7 @@ def bitcast_array(x: Any, dtype: DType) -> Any:
 def refuse_gradient(*_: Any, **__: Any) -> NoReturn:
     """The rule of an op whose gradient is refused."""
     raise Invalid(
-        "a gradient reaches a value that has none",
+        "a value without a derivative is differentiated",
         rule="D1",
         required="a differentiable computation, which a draw by rejection is not",
         hint="tl.stop_gradient(y) around the result y makes it a constant, as in tl.stop_gradient(tl.gamma(alpha))",

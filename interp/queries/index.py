@@ -322,7 +322,7 @@ class _EventsFromBase(list[Event]):
 def unknown_events_error(start: int) -> Usage:
     """The error for a query that needs events before the first known one."""
     hint = "`goto` an earlier event, or history.reveal, computes earlier ones"
-    return Usage("the answer is in events that are not known", got=f"those from {start:,} on", hint=hint)
+    return Usage("the answer needs events that are not known", got=f"those from {start:,} on", hint=hint)
 
 
 class PartialIndex(EventIndex):

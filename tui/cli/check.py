@@ -110,7 +110,7 @@ def check(
             check_every_schedule(target, args or [], choices, states=max_states, unchecked=unchecked, seed=seed, k=k)
         )
     if k is not None:
-        raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
+        raise Usage("--k is for --every-schedule: the evaluator has no bounds", got=f"check --k {k}")
     limits = Limits(1_000_000 if max_firings is None else max_firings, max_tokens, max_depth)
     with path_errors(target, "this file cannot be read"):
         files = sorted(Path(target).glob("*.tl")) if target and not args else []

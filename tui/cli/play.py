@@ -71,7 +71,9 @@ def play(
     schedule, and delivers, changes or injects tokens by hand. It computes on scalars only.
     """
     if output.suffix.lower() not in PAGE_SUFFIXES:
-        raise Usage("a page is an HTML file", required=" or ".join(PAGE_SUFFIXES), got=str(output), hint="-o run.html")
+        raise Usage(
+            "a page needs an HTML file", required=" or ".join(PAGE_SUFFIXES), got=str(output), hint="-o run.html"
+        )
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)
     history = RunRequest(target, tuple(args or ()), options).history(World(print_to_stderr))

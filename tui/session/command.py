@@ -122,7 +122,7 @@ def parse_number(word: str, least: int, usage: str) -> int:
     """
     digits = word.replace(",", "").replace("_", "")
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 18) or int(digits) < least:
-        raise Usage(f"not a number from {least} up", required=usage, got=word[:80])
+        raise Usage(f"this is not a number from {least} up", required=usage, got=word[:80])
     return int(digits)
 
 

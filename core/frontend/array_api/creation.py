@@ -50,7 +50,10 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
     is_array = isinstance(obj, Symbol | ConcreteArray)
     if copy is False and not (is_array and dtype in (None, obj.dtype)):
         raise Usage(
-            "this needs a copy", where=user_location(), required="copy=None, or True", got=repr(type(obj).__name__)
+            "this cannot become an array without a copy",
+            where=user_location(),
+            required="copy=None, or True",
+            got=repr(type(obj).__name__),
         )
     if is_array:
         return astype(obj, dtype)
@@ -234,7 +237,7 @@ def range_size(bounds: list[Any]) -> int:
     """The number of elements of a range; raises Usage for a step of 0 and for an infinite range."""
     start, stop, step = bounds
     if not (step and math.isfinite((stop - start) / step)):
-        raise Usage("an infinite range", where=user_location(), got=f"{start}, {stop}, {step}")
+        raise Usage("the range is infinite", where=user_location(), got=f"{start}, {stop}, {step}")
     return range_length(start, stop, step)
 
 
@@ -379,7 +382,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         return x
     if copy is False:
         raise Usage(
-            "this needs a copy",
+            "this cannot become an array without a copy",
             where=user_location(),
             required="copy=None, or True",
             got=type(x).__name__,

@@ -91,7 +91,9 @@ class Tape:
 
     def __enter__(self) -> Tape:
         if self._is_recording:
-            raise Usage("this tape is recording already", where=user_location())
+            raise Usage(
+                "this tape is recording already", where=user_location(), hint="open a new tl.Tape() inside of it"
+            )
         if self._is_consumed or self.region is not current_region():
             self.reset()
         self.region = current_region()
@@ -205,7 +207,9 @@ class Tape:
     def stop_recording(self) -> Iterator[None]:
         """Under `with tape.stop_recording()`, this tape records nothing. Raises Usage if it is not recording."""
         if not self._is_recording:
-            raise Usage("this tape is not recording", where=user_location())
+            raise Usage(
+                "this tape is not recording", where=user_location(), hint="use it inside `with tl.Tape() as tape:`"
+            )
         self.is_paused = True
         try:
             yield

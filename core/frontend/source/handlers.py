@@ -98,7 +98,7 @@ def _undecidable(count: int, where: Location | None) -> Invalid:
             hint="make the `try` smaller, or test the conditions by an `if`",
         )
     return Invalid(
-        "a `try` catches an exception of the test of a loop, or of a part of tl.cond or tl.while_loop",
+        "a `try` catches an exception of the condition of a loop, or of a function in tl.cond or tl.while_loop",
         rule="F4",
         where=where,
         hint="write `while True`, and the test as an `if` with a `break`",

@@ -56,7 +56,7 @@ class PushedItems(SingleUse):
         self.begin()
         if may_stop and not self.may_stop:
             raise Invalid(
-                "a generator expression in a variable is passed to what may stop before its last item",
+                "a generator expression in a variable is passed to a function that may stop before its last item",
                 rule="F4",
                 where=user_location(),
                 hint="write it in the call, as in any(x > n for x in items)",

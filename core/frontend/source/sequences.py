@@ -303,7 +303,7 @@ def next_item(operators: Operators, generator: PushedItems, *default: Any) -> An
     variable, since it goes on after that item."""
     if not generator.may_stop:
         raise Invalid(
-            "next() of a generator expression that is a variable",
+            "next() takes a generator expression from a variable",
             rule="F4",
             where=user_location(),
             hint="write it in the call, as in next((x for x in items if x > n), None), or write a loop",

@@ -502,7 +502,7 @@ class _Merger:
                 leaf_pair = results[0].leaves[position], results[1].leaves[position]
                 pair = unify_results(*leaf_pair, results[0], results[1], "")
             except Invalid as error:
-                error.message = f"{label} has different types after the arms of `if`"
+                error.message = f"{label} has different types after the branches of `if`"
                 raise
             leaves.append(self._select_pair(pair, join_weak_values(results[0], results[1], position), names[position]))
         return leaves

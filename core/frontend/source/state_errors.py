@@ -15,7 +15,7 @@ def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Loc
     """The arms of a branch give a piece of state two structures; `arms` are their locations."""
     required, got = describe_difference(first, second)
     return Invalid(
-        f"{label} has different structures after the arms of `if`",
+        f"{label} has different structures after the branches of `if`",
         rule="V5",
         where=user_location(),
         required=describe_with_location(required, arms[0]),
@@ -27,12 +27,12 @@ def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Loc
 def different_orders(label: str, first: TreeDef, second: TreeDef, *arms: Location | None) -> Invalid:
     """The arms of a branch give a dict the same keys in two orders, so that a loop over it would depend on the arm."""
     return Invalid(
-        f"the keys of {label} have different orders after the arms of `if`",
+        f"the keys of {label} have different orders after the branches of `if`",
         rule="V5",
         where=user_location(),
         required=describe_with_location(str(first), arms[0]),
         got=describe_with_location(str(second), arms[1]),
-        hint="write the keys in the same order in both arms",
+        hint="write the keys in the same order in both branches",
     )
 
 

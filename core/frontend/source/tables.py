@@ -491,7 +491,7 @@ def create_union(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
 
 def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
     raise Invalid(
-        f"`{symbol}` of {describe_class(left)} and {describe_class(right)} whose keys are known only at run time",
+        f"`{symbol}` takes no {type(left).__name__} and {type(right).__name__} whose keys are known only at run time",
         rule="F4",
         where=user_location(),
         hint="loop over the entries",

@@ -74,7 +74,7 @@ class Choice:
             rule="F4",
             where=user_location(),
             got=repr(self)[:200],
-            hint="do this in the arms of the `if` that chooses it",
+            hint="do this in the branches of the `if` that chooses it",
         )
 
     __bool__ = __len__ = __hash__ = __int__ = __float__ = __index__ = __format__ = refuse

@@ -76,7 +76,7 @@ class RenamedArray(MutableArray):
     @property
     def _tagloom_value(self) -> TracedValue:  # type: ignore[override]
         raise Invalid(
-            "an array is used by another name than the one that a loop has given to another array, as in a, b = b, a",
+            "an array is used by a name from before a loop that swaps arrays, as in a, b = b, a",
             rule="F4",
             where=user_location(),
             got="an array from before the loop",

@@ -414,7 +414,7 @@ class SexprBackend:
                 f"{staged.name} calls itself on every path",
                 rule="F4",
                 where=user_location(),
-                hint="a recursion needs an arm that does not recur",
+                hint="a recursion needs a branch without a recursive call",
             ) from None
         finally:
             self.owner, staged.is_open = outer, False

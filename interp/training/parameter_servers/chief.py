@@ -88,7 +88,7 @@ class Chief:
         self.deaths += len(deaths)
         self._deaths_without_progress += len(deaths)
         if self._deaths_without_progress > MAX_DEATHS_WITHOUT_PROGRESS:
-            raise Crash("servers and workers die again and again", got=f"{self.deaths} deaths")
+            raise Crash("too many servers and workers died", got=f"{self.deaths} deaths")
         for rank in deaths:
             self._called_peers.discard(rank)
             self._pool.replace(rank, self._epoch)

@@ -184,7 +184,7 @@ def test_constraints() -> None:
 @pytest.mark.parametrize(
     ("constraints", "text"),
     [
-        ({"fib": "/job:ps/task:7"}, r"(?s)no device is admitted.*required: fib on /job:ps/task:7"),
+        ({"fib": "/job:ps/task:7"}, r"(?s)no device satisfies.*required: fib on /job:ps/task:7"),
         ({"fib": "/job:ps", "fib.n": "/task:1"}, r"(?s)required: fib on /job:ps; fib.n on /task:1.*they are on one"),
         ({"twice.return": "/job:ps"}, r"(?s)the results on /job:worker/task:0"),
         ({"fib": "ps:1"}, "this is not a device"),

@@ -145,5 +145,5 @@ def test_programs_of_arrays_have_no_live_page(tmp_path: Path) -> None:
 def test_a_page_is_html(tmp_path: Path) -> None:
     """Browsers would show another file as text, so its name is refused before anything runs."""
     ran = CliRunner().invoke(app, ["play", FIB, "5", "-o", str(tmp_path / "run.txt")])
-    assert isinstance(ran.exception, Usage) and "a page is an HTML file" in str(ran.exception)
+    assert isinstance(ran.exception, Usage) and "a page needs an HTML file" in str(ran.exception)
     assert not list(tmp_path.iterdir())

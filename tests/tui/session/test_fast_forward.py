@@ -415,8 +415,8 @@ def test_a_node_that_fired_before_the_base(monkeypatch: MonkeyPatch) -> None:
     assert "it has fired" in reply_lines(session, "inspect less_equal main")
     assert any("consumed earlier" in each.text for each in inspector_page(session, 80).rows)
     closed = session.execute("inspect add main/fib_1/fib")
-    assert not closed.ok and "the answer is in events that are not known" in closed.text[0]
+    assert not closed.ok and "the answer needs events that are not known" in closed.text[0]
     session = session_of("22", schedule="lifo")
     for line in ("goto 1000", "select add main/fib_1/fib", "goto 400000"):
         reply_lines(session, line)
-    assert any("the answer is in events that are not known" in each.text for each in inspector_page(session, 80).rows)
+    assert any("the answer needs events that are not known" in each.text for each in inspector_page(session, 80).rows)

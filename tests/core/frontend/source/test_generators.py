@@ -87,7 +87,7 @@ def changed_bytes(n):
 @pytest.mark.parametrize("function", (longer_log, longer_window, changed_bytes))
 def test_refused(function: Callable[[Any], Any]) -> None:
     """What cannot be merged is refused, with the variable's class."""
-    with pytest.raises(tl.Invalid, match="different structures after the arms"):
+    with pytest.raises(tl.Invalid, match="different structures after the branches"):
         tl.function(function)(3)
 
 

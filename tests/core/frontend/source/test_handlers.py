@@ -474,7 +474,7 @@ def test_tries(function: Function) -> None:
 
 REFUSED = {
     print_before_the_end_of_a_loop: "depends on an effect in it",
-    condition_that_raises: "catches an exception of the test of a loop",
+    condition_that_raises: "catches an exception of the condition of a loop",
     recursion_in_a_try: "floor_divide may raise ZeroDivisionError in a `try`",
     many_checks: "more than 24 places",
 }

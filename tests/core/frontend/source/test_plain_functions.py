@@ -106,7 +106,7 @@ REFUSALS = {
     "unassigned": ("if n > 1: x = 1\nreturn x", "F4: variable x is used, but not assigned on every path"),
     "types": (
         "if n > 1: x = 1.5\nelse: x = tl.astype(n, tl.int32)\nreturn x",
-        "V5: x has different types after the arms of `if`",
+        "V5: x has different types after the branches of `if`",
     ),
     "an iterator": ("it = iter([1, 2])\nif n > 0:\n  for k in it: n += k\nreturn n", "F4: a list_iterator is advanced"),
     "a string": (

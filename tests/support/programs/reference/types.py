@@ -21,7 +21,7 @@ def a_dtype_that_changes_in_a_while(n):
     return x
 
 
-@entry((True,), refusal="V5: x has different types after the arms of `if`")
+@entry((True,), refusal="V5: x has different types after the branches of `if`")
 def a_dtype_that_differs_between_arms(p):
     if p:  # refused
         x = tl.asarray(1.5, dtype=tl.float32)
