@@ -275,7 +275,7 @@ if not _TYPE_CHECKING:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
 def _hook(module: str, name: str) -> _Any:
