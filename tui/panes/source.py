@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ...core.program.program import Location
 from ...viz.source_lines import MISSING_SOURCE, expression_columns, local_lines
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
 from ..session.command import sanitize
@@ -42,8 +41,12 @@ def source_page(session: Session, width: int) -> PanePage:
     is_text = lines_in_strings(lines)
     rows = list[PageRow]()
     for number, text in enumerate(lines, 1):
-        nodes = nodes_by_line.get(number, [])
-        rows += source_rows(number, text.rstrip("\n"), location, nodes, points, is_text[number - 1], width)
+        nodes, line = nodes_by_line.get(number, []), text.rstrip("\n")
+        is_current = number == location.line
+        columns = expression_columns(location, line) if is_current else None
+        point = points.get(breakpoint_condition(number))
+        first_node = nodes[0] if nodes else ""
+        rows += source_rows(number, line, first_node, point, columns, is_current, is_text[number - 1], width)
     target = next((at for at, row in enumerate(rows) if row.line == location.line), None)
     return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", target)
 
@@ -57,24 +60,31 @@ def breakpoint_condition(line: int) -> str:
     return f"line == {line} and fired"
 
 
+@lru_cache(maxsize=4096)
 def source_rows(
-    number: int, line: str, location: Location, nodes: list[str], points: dict[str, int], is_text: bool, width: int
-) -> list[PageRow]:
-    """The rows of a line: several if it made nodes and is wider than the pane."""
-    text, is_current = sanitize(line), number == location.line
-    point = points.get(breakpoint_condition(number))
-    command = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
-    gutter = PageSpan("●" if point is not None else "·" if nodes else " ", VERMILLION if point is not None else GREY)
+    number: int,
+    line: str,
+    node: str,
+    point: int | None,
+    columns: tuple[int, int] | None,
+    is_current: bool,
+    is_text: bool,
+    width: int,
+) -> tuple[PageRow, ...]:
+    """The rows of a line: several if it made nodes, of which `node` is the first, and is wider than the pane. `point`
+    is the number of its breakpoint, and `columns` are those to underline."""
+    command = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if node else ""
+    gutter = PageSpan("●" if point is not None else "·" if node else " ", VERMILLION if point is not None else GREY)
+    text = sanitize(line)
     spans = (PageSpan(text, GREEN),) if is_text else highlight(text)
-    columns = expression_columns(location, line) if is_current else None
     if columns is not None:
         spans = underline_spans(spans, columns)
-    about = {"command": command, "is_current": is_current, "node": nodes[0] if nodes else "", "line": number}
-    first, *others = wrap_spans(spans, width - GUTTER_WIDTH) if nodes or is_current else [spans]
-    return [
+    about = {"command": command, "is_current": is_current, "node": node, "line": number}
+    first, *others = wrap_spans(spans, width - GUTTER_WIDTH) if node or is_current else [spans]
+    return (
         build_row(gutter, (f"{number:4} ", YELLOW if is_current else GREY), *first, **about),
         *(build_row(" " * GUTTER_WIDTH, *row, **about) for row in others),
-    ]
+    )
 
 
 def underline_spans(spans: Sequence[PageSpan], columns: tuple[int, int]) -> tuple[PageSpan, ...]:

@@ -7,6 +7,7 @@ is never moved to make room for a badge, so it does not move while tokens do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import TypeAlias
 
 from ..style import BADGE_LOOKS
@@ -94,22 +95,23 @@ def badge_variants(badges: Sequence[Badge], element: str | int) -> Iterator[list
             cells: list[GridCell] = []
             for badge in badges[:count]:
                 length = max(longest, _COUNT_LENGTH) if badge.mark == "more" else longest
-                cells += [GridCell()] * bool(cells) + badge_cells(badge, length, element, with_owner)
+                cells += [*[GridCell()] * bool(cells), *badge_cells(badge, length, element, with_owner)]
             if count < len(badges):
                 remaining = Badge("more", str(count_by_mark(badges[count:]).total()))
                 cells += badge_cells(remaining, _COUNT_LENGTH, element)
             yield cells
-    yield badge_cells(badges[0], 0, element)
+    yield list(badge_cells(badges[0], 0, element))
 
 
-def badge_cells(badge: Badge, longest: int, element: str | int, with_owner: bool = False) -> list[GridCell]:
+@lru_cache(maxsize=1024)
+def badge_cells(badge: Badge, longest: int, element: str | int, with_owner: bool = False) -> tuple[GridCell, ...]:
     """The cells of a badge: its sign, its text, cut to `longest` characters, and the activation that it belongs to."""
     sign = BADGE_LOOKS[badge.mark]
     text = (abbreviate(to_single_width(badge.text), longest) if longest else "") + (badge.owner if with_owner else "")
     colour = sign.colour if badge.mark == "dead" else badge.colour or sign.colour
     cell = GridCell(colour=colour, bold=not badge.is_dim, owners=(element,))
     first = cell._replace(glyph=sign.glyph, ascii=sign.ascii)
-    return [first, *text_cells(text, cell)]
+    return (first, *text_cells(text, cell))
 
 
 def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
