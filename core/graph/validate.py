@@ -78,55 +78,58 @@ class _GraphChecker:
                 hint="the first arguments are hidden, as many as `hidden` says",
             )
         for node in self.graph.nodes:
-            control, row = (
-                ALL_ROUTING_OPS.get(node.op),
-                ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None,
+            yield from self.check_node(node)
+
+    def check_node(self, node: GraphNode) -> Iterator[Invalid]:
+        """V7 of one node: its op, its numbers of ports and outputs, its site and its attributes. The first problem is
+        reported alone, because the later ones may follow from it."""
+        control = ALL_ROUTING_OPS.get(node.op)
+        row = ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None
+        if control is None and row is None:
+            message, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
+            yield problem("V7", message, node.origin, required="an op", got=node.op, hint=hint)
+            return
+        ports = len(node.ports) - node.has_trigger
+        arity = operand_count(row, dict(node.attributes)) if row else control.arity if control else None
+        if self.has_dead_tokens and node.op in ("exit", "next_iteration") and ports == 2:
+            arity = 2
+        outputs = control.output_count if control else row.output_count if row else 1
+        required_ports = "some ports" if arity is None else plural(arity, "port")
+        if (arity is not None and ports != arity) or (control and not ports) or len(node.outputs) != outputs:
+            yield problem(
+                "V7",
+                f"{node.op} has the wrong number of ports or outputs",
+                node.origin,
+                required=f"{required_ports} and {plural(outputs, 'output')}",
+                got=f"{plural(ports, 'port')} and {plural(len(node.outputs), 'output')}",
+                hint=hints.example(node.op),
             )
-            if control is None and row is None:
-                message, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
-                yield problem("V7", message, node.origin, required="an op", got=node.op, hint=hint)
-                continue
-            ports = len(node.ports) - node.has_trigger
-            arity = operand_count(row, dict(node.attributes)) if row else control.arity if control else None
-            if self.has_dead_tokens and node.op in ("exit", "next_iteration") and ports == 2:
-                arity = 2
-            outputs = control.output_count if control else row.output_count if row else 1
-            required_ports = "some ports" if arity is None else plural(arity, "port")
-            if (arity is not None and ports != arity) or (control and not ports) or len(node.outputs) != outputs:
-                yield problem(
-                    "V7",
-                    f"{node.op} has the wrong number of ports or outputs",
-                    node.origin,
-                    required=f"{required_ports} and {plural(outputs, 'output')}",
-                    got=f"{plural(ports, 'port')} and {plural(len(node.outputs), 'output')}",
-                    hint=hints.example(node.op),
-                )
-            elif (node.site.kind if node.site else None) != (kind := control.site_kind if control else None):
-                yield problem(
-                    "V7",
-                    f"{node.op} has a missing, unneeded or wrong site",
-                    node.origin,
-                    required=f"the site of a {kind}" if kind else "no site",
-                    got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
-                    hint=hints.example(node.op),
-                )
-            elif control and control.site_kind and PHASE in dict(node.attributes):
-                yield from check_phase_attribute("V7", node.origin, node.attributes)
-            elif node.op == "next_iteration":
-                yield from check_iteration_bound("V7", node.origin, node.attributes)
-            elif attribute_problems := list(check_attributes("V7", node.op, node.origin, row, node.attributes)):
-                yield from attribute_problems
-            elif node.op in ("call", "return") and node.site not in self.called_sites:
-                yield problem(
-                    "V7",
-                    f"no function is declared for site {node.site}",
-                    node.origin,
-                    required=f"one of {', '.join(map(str, self.called_sites - {ENVIRONMENT}))}"
-                    if len(self.called_sites) > 1
-                    else "a site that calls a function",
-                    got=node.site,
-                    hint=f"name the function that it calls, as in `site {node.site} calls f`",
-                )
+        elif (node.site.kind if node.site else None) != (kind := control.site_kind if control else None):
+            yield problem(
+                "V7",
+                f"{node.op} has a missing, unneeded or wrong site",
+                node.origin,
+                required=f"the site of a {kind}" if kind else "no site",
+                got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
+                hint=hints.example(node.op),
+            )
+        elif control and control.site_kind and PHASE in dict(node.attributes):
+            yield from check_phase_attribute("V7", node.origin, node.attributes)
+        elif node.op == "next_iteration":
+            yield from check_iteration_bound("V7", node.origin, node.attributes)
+        elif attribute_problems := list(check_attributes("V7", node.op, node.origin, row, node.attributes)):
+            yield from attribute_problems
+        elif node.op in ("call", "return") and node.site not in self.called_sites:
+            yield problem(
+                "V7",
+                f"no function is declared for site {node.site}",
+                node.origin,
+                required=f"one of {', '.join(map(str, self.called_sites - {ENVIRONMENT}))}"
+                if len(self.called_sites) > 1
+                else "a site that calls a function",
+                got=node.site,
+                hint=f"name the function that it calls, as in `site {node.site} calls f`",
+            )
 
     def check_ports(self) -> Iterator[Invalid]:
         """V8."""

@@ -73,7 +73,7 @@ ROWS = (
     BlockRow("tak({}, {}, {})", tak, (18, 12, 6), (12, 8, 4)),
     BlockRow("ack({}, {})", ack, (2, 500), (2, 100)),
     BlockRow("a binary tree of sums, 2^{} leaves", tree, (16, 0), (12, 0)),
-    BlockRow("{0:,} loops of {0:,} trips in a loop", loops, (500,), (100,)),
+    BlockRow("{0:,} loops of {0:,} iterations in a loop", loops, (500,), (100,)),
     BlockRow("Collatz, all numbers up to {:,}", collatz, (5_000,), (300,)),
     BlockRow("Mandelbrot, {0} x {0} points", mandelbrot, (100,), (12,)),
     BlockRow("the prime of number {:,}", primes["main"], (1_500,), (40,)),

@@ -29,7 +29,7 @@ def fib_by_hand(n: int) -> int:
 
 
 A, C = 6364136223846793005, 1442695040888963407
-# Quadratic, because of a linear generator LLVM makes one that takes many trips at once.
+# Quadratic, because of a linear generator LLVM makes one that takes many iterations at once.
 
 
 @tl.function
@@ -74,7 +74,7 @@ def collatz_by_hand(n: int) -> int:
 
 ROWS: list[tuple[str, tl.Function, Callable[[int], int], int]] = [
     ("fib(32)", fib, fib_by_hand, 32),
-    ("quadratic generator, 10**8 trips", quadratic, quadratic_by_hand, 10**8),
+    ("quadratic generator, 10**8 iterations", quadratic, quadratic_by_hand, 10**8),
     ("collatz, up to 200,000", collatz, collatz_by_hand, 200_000),
 ]
 

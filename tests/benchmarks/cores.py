@@ -52,9 +52,9 @@ class CoresRow(NamedTuple):
 ROWS = (
     CoresRow("fib({})", fib, (28,), (18,)),
     CoresRow("tak({}, {}, {})", tak, (18, 12, 6), (8, 4, 2)),
-    CoresRow("{0:,} loops of {0:,} trips in a loop", loops, (1000,), (50,)),
+    CoresRow("{0:,} loops of {0:,} iterations in a loop", loops, (1000,), (50,)),
     CoresRow("a binary tree of sums, 2^{} leaves", tree, (18, 0), (10, 0)),
-    CoresRow("one loop of {:,} trips", count, (300_000,), (3_000,)),
+    CoresRow("one loop of {:,} iterations", count, (300_000,), (3_000,)),
     CoresRow("ack({}, {})", ack, (2, 500), (2, 20)),
     CoresRow("a chain of {:,} calls", total, (100_000,), (1_000,)),
 )

@@ -38,7 +38,7 @@ ROWS = {
     "fib(20), lifo": (fib, 20, "lifo"),
     "fib(17), random:1": (fib, 17, "random:1"),
     "200,000 nested calls": (total, 200_000, "waves"),
-    "loop of 1,000,000 trips": (count, 1_000_000, "waves"),
+    "loop of 1,000,000 iterations": (count, 1_000_000, "waves"),
 }
 
 

@@ -49,7 +49,7 @@ class GradientRow(NamedTuple):
 
 
 ROWS = (
-    GradientRow("a loop of {:,} trips", loop, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
+    GradientRow("a loop of {:,} iterations", loop, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
     GradientRow("a chain of {:,} calls", chain, (5_000, 10_000, 20_000), (50_000, 100_000, 200_000), (50, 100)),
     GradientRow("a tree of depth {}", tree, (11, 12, 13), (14, 15, 16), (4, 5)),
 )

@@ -109,7 +109,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calls", type=int, default=2000, help="of each way, after the first hundred")
-    parser.add_argument("--count", type=int, default=1000, help="the trips of the loop in a call")
+    parser.add_argument("--count", type=int, default=1000, help="the iterations of the loop in a call")
     options = parser.parse_args()
     print("| function | the first 100 calls | a later call | why it stays in Python |", "|---|---|---|---|", sep="\n")
     is_right = True

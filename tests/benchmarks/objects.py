@@ -9,8 +9,8 @@ The functions are the same for both libraries; `library` is an attribute of the 
 
 With `--ablation`, the other ways are speculation without one of its assumptions: the shapes of arrays, which are open
 then, or the classes of objects, which then may be None or of another class at each place; or without both; and
-speculation that also unrolls loops over ranges whose number of trips is constant, up to 64. A way without a graph has
-no time. The last row of a model is the parallelism of its graph on the reference machine: how many nodes fire at a
+speculation that also unrolls loops over ranges whose number of iterations is constant, up to 64. A way without a graph
+has no time. The last row of a model is the parallelism of its graph on the reference machine: how many nodes fire at a
 time, on average, which is no speed. `--only` may then also name programs of papers_examples/janus: their ways train
 models of their own, a step at a time.
 """

@@ -90,7 +90,7 @@ def _print(about: dict[str, Any], versions: dict[str, str], first: Any, nested: 
         parts.append(f"Not installed: {', '.join(about['missing'])}.")
     parts += tables(found)
     if first:
-        parts += ["## To the first result", "A loop of 1,000 trips, imports included.", starts.starts_table(first)]
+        parts += ["## To the first result", "A loop of 1,000 iterations, imports included.", starts.starts_table(first)]
     if nested:
         parts += ["## Memory", starts.memory_table(nested)]
     if found:

@@ -171,6 +171,6 @@ def asides(results: Results) -> str:
     for row in ("scalar", "nested"):
         for schedule in ("lifo", "waves"):
             ratio = _inverse(_ratio(row, f"fast, {schedule}", "TF Session"))(results)
-            text = f"fast, {schedule}: {row}, trips in the time of one trip of TensorFlow's executor"
+            text = f"fast, {schedule}: {row}, iterations in the time of one iteration of TensorFlow's executor"
             lines.append([text, number(ratio)])
     return markdown(["aside", "measured"], lines)

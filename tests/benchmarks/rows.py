@@ -16,7 +16,7 @@ Size: TypeAlias = tuple[int, ...]
 
 A, C = 6364136223846793005, 1442695040888963407
 """Of a quadratic congruential generator, modulo 2**64 with a sign. LLVM closes a linear one: it multiplies by powers of
-its factor, and makes hardly any trips."""
+its factor, and makes hardly any iterations."""
 INNER = 100
 """Trips of the inner of two nested loops."""
 BATCH = 32
@@ -113,12 +113,12 @@ def _training(name: str, title: str, batches: tuple[int, ...], needs: tuple[str,
 ROWS = {
     row.name: row
     for row in (
-        Row("scalar", "loops", "while loop x = x * (x + a) + c, int64", "trip", _powers(2, 8), _itself),
+        Row("scalar", "loops", "while loop x = x * (x + a) + c, int64", "iteration", _powers(2, 8), _itself),
         Row(
             "nested",
             "loops",
-            f"the same with a + i for a in an inner loop of {INNER} trips",
-            "inner trip",
+            f"the same with a + i for a in an inner loop of {INNER} iterations",
+            "inner iteration",
             tuple((10**power,) for power in range(7)),
             lambda n: n * INNER,
         ),

@@ -38,9 +38,9 @@ def _info(name: str, dtype: Any, shape: Sequence[int | str] | None = ()) -> Any:
 
 
 def _loop(
-    write: Writer, trips: str, start: str, dtype: Any, shape: Any, step: Callable[[Writer, str, str], str]
+    write: Writer, iterations: str, start: str, dtype: Any, shape: Any, step: Callable[[Writer, str, str], str]
 ) -> str:
-    """A Loop that carries one value; `step` writes its body, from the trip's number and that value."""
+    """A Loop that carries one value; `step` writes its body, from the iteration's number and that value."""
     prefix = f"{write.prefix}b"
     body = Writer(prefix)
     out = step(body, f"{prefix}_i", f"{prefix}_x")
@@ -48,7 +48,11 @@ def _loop(
     inputs = [_info(f"{prefix}_i", np.int64), _info(f"{prefix}_c", np.bool_), _info(f"{prefix}_x", dtype, shape)]
     outputs = [_info(f"{prefix}_go", np.bool_), _info(out, dtype, shape)]
     return write(
-        "Loop", trips, write.constant(np.bool_(True)), start, body=helper.make_graph(body.nodes, "b", inputs, outputs)
+        "Loop",
+        iterations,
+        write.constant(np.bool_(True)),
+        start,
+        body=helper.make_graph(body.nodes, "b", inputs, outputs),
     )
 
 

@@ -2,8 +2,8 @@
 and `tf.function(jit_compile=True)`, which is XLA.
 
 What the executor fires is counted by the executor: its trace of a run (FULL_TRACE) has a record for each node that
-ran, live, and that says how many for each trip. What it processes dead is not in the trace, and is counted by the
-rules: at each trip but the last, the Exit of the variable whose value is used.
+ran, live, and that says how many for each iteration. What it processes dead is not in the trace, and is counted by the
+rules: at each iteration but the last, the Exit of the variable whose value is used.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ def _counted(session: Session, row: str, size: Size) -> tuple[float, float]:
     few, more = (session.live(_parts(row, (n,))[1]) for n in (10, 60))
     slope = (more - few) / 50
     live = few + slope * (size[0] - 10)
-    trips = size[0] * (INNER + 1) if row == "nested" else size[0]
-    return live, live + EXITS * trips
+    iterations = size[0] * (INNER + 1) if row == "nested" else size[0]
+    return live, live + EXITS * iterations
 
 
 def _training(system: str, row: str, batch: int) -> Built:
