@@ -114,3 +114,10 @@ def test_the_staleness_of_gradients() -> None:
     """`TrainingReport.oldest` warns, and is `largest_staleness`."""
     with pytest.warns(DeprecationWarning, match="is now TrainingReport.largest_staleness"):
         assert tl.TrainingReport((), (), 0, 3, 0).oldest == 3
+
+
+def test_the_old_option_of_runs() -> None:
+    """`account` warns, and is `measures`, except in a function with a parameter of this name."""
+    with pytest.warns(DeprecationWarning, match="account is now measures"):
+        assert identity.run(3, account=False).value == 3
+    assert tl.function(lambda account: account + 1).run(account=3).value == 4

@@ -180,7 +180,7 @@ class EngineSelector:
     def may_restart(self) -> bool:
         """Whether the run may start again on `compiled`: only its value is wanted, and nothing happens twice."""
         options = self.options
-        if options.account or options.limits is not None or options.keep is not None or not self.warmup.is_restartable:
+        if options.measures or options.limits is not None or options.keep is not None or not self.warmup.is_restartable:
             return False
         is_supported = compiled_engine.ENGINE.unsupported(self.job, options) is None
         return is_supported and compiled_engine.compile_failure(self.job.program) is None

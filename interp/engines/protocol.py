@@ -52,8 +52,8 @@ class PackedArrays(NamedTuple):
 
 
 class RunOptions(NamedTuple):
-    """The options of a run. With `account` the caller needs firings, statistics and residue; without it, only the
-    value."""
+    """The options of a run. With `measures` the caller needs firings, statistics and residue; otherwise
+    only the value."""
 
     schedule: str | Script = "waves"
     until: Until = "quiet"
@@ -62,7 +62,7 @@ class RunOptions(NamedTuple):
     seed: int = 0
     k: int | None = None
     world: World | None = None
-    account: bool = True
+    measures: bool = True
     cores: int | None = None
     workers: int | None = None
     cluster: str | None = None

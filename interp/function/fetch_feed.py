@@ -133,7 +133,7 @@ class PartialProgram:
         them."""
         traced_program, values = self._resolve_call(arguments)
         captures = [capture.value for capture in traced_program.captures]
-        value = value_or_raise(self._run(traced_program, values, {"account": False}))
+        value = value_or_raise(self._run(traced_program, values, {"measures": False}))
         return results_like((*arguments, *self._feeds.values(), *captures), value)
 
     def run(self, *arguments: Any, engine: str | None = None, **options: Any) -> Outcome:

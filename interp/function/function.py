@@ -180,7 +180,7 @@ class Function(SvgReprMixin):
         results: Sequence[Any] | None = call_quickly(traced_program.program, operands)
         if results is None:
             world = call_world(traced_program, replay, callback_results)
-            outcome = self._run(traced_program, operands, RunOptions(world=world, account=False))
+            outcome = self._run(traced_program, operands, RunOptions(world=world, measures=False))
             value, results = value_or_raise(outcome), outcome.results
         else:
             value = traced_program.value(results)
@@ -233,7 +233,7 @@ class Function(SvgReprMixin):
         seed: int = 0,
         k: int | None = None,
         world: World | None = None,
-        account: bool = True,
+        measures: bool = True,
         cores: int | None = None,
         workers: int | None = None,
         cluster: str | None = None,
@@ -247,7 +247,8 @@ class Function(SvgReprMixin):
 
         `engine` is reference, fast, compiled, cuda, distributed, or auto, which starts on the first and moves to a
         faster one; the outcome names the engine. None means the environment's TAGLOOM_ENGINE, else auto.
-        `account=False` says that only the results are wanted: then auto may run without tokens and count nothing.
+        With `measures=False` only the results are wanted: then auto may run without tokens and count nothing. `account`
+        is the old name of this option.
 
         `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` is quiet, result or trap.
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
@@ -261,6 +262,9 @@ class Function(SvgReprMixin):
 
         Other keywords are arguments of the function; one that has the name of an option is passed by position.
         """
+        if "account" in keywords and "account" not in dict(self.source.declared_parameters):
+            warn_renamed("account", "measures")
+            measures = keywords.pop("account")
         options = RunOptions(
             schedule,
             until,
@@ -269,7 +273,7 @@ class Function(SvgReprMixin):
             seed,
             k,
             world,
-            account,
+            measures,
             cores,
             workers,
             cluster,
@@ -525,7 +529,7 @@ class Function(SvgReprMixin):
         """The flat graph; every parameter must be annotated or have a default."""
         return self._annotated_program.graph
 
-    def traced_for_declared_types(self) -> TracedProgram:
+    def trace_declared_types(self) -> TracedProgram:
         """The traced program; every parameter must be annotated or have a default."""
         return self._annotated_program
 

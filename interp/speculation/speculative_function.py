@@ -636,7 +636,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
-        options = RunOptions(until=until, account=self.engine == "reference")
+        options = RunOptions(until=until, measures=self.engine == "reference")
         return run(graph.job, graph.traced.all_arguments(leaves), options, self.engine)
 
     def _grow_room(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
@@ -798,7 +798,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         has found. Raises NotSpeculable."""
         try:
             spec = generation.main_spec(names)
-            return Function(spec.python_function, read=lambda _: spec).traced_for_declared_types()
+            return Function(spec.python_function, read=lambda _: spec).trace_declared_types()
         except Restart:
             return None
         except TagloomError as error:

@@ -62,7 +62,7 @@ def measure_calls(engine: str, calls: int) -> None:
     began = time.perf_counter()
     for _ in range(calls):
         call = time.perf_counter()
-        out = step.run(*arguments, engine=engine, account=False)
+        out = step.run(*arguments, engine=engine, measures=False)
         now = time.perf_counter()
         slowest = max(slowest, now - call)
         if warmup.compilation is not None and requested is None:

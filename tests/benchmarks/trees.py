@@ -37,7 +37,7 @@ def staged_step(row: str, batch: int, engine: str) -> Step:
     function, arguments = tagloom_training.step(row), tagloom_training.arguments(row, batch)
 
     def step() -> tuple[Any, ...]:
-        outcome: tl.Outcome = function.run(*arguments, engine=engine, account=False)
+        outcome: tl.Outcome = function.run(*arguments, engine=engine, measures=False)
         loss, parameters = outcome.value  # type: ignore[misc]
         return (loss, *parameters)
 

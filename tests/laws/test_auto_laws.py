@@ -27,13 +27,13 @@ def test_measured_runs_move_at_any_point(kind: str, data: st.DataObject) -> None
     """A sequence of runs whose measures are wanted has the reference's results, errors, statistics, residue and
     effects, whenever the token machine gets ready."""
     case, looks = data.draw(WHERE_MEASURED[kind]), data.draw(LOOKS)
-    assert list(switch_violations(case, (looks, NEVER), account=True)) == []
+    assert list(switch_violations(case, (looks, NEVER), measures=True)) == []
 
 
 def check_runs_for_values(case: Case, data: st.DataObject) -> None:
     for _ in range(4):
         looks = data.draw(LOOKS), data.draw(LOOKS)
-        assert list(switch_violations(case, looks, account=False, runs=2)) == []
+        assert list(switch_violations(case, looks, measures=False, runs=2)) == []
 
 
 @settings(max_examples=8, phases=[Phase.generate])
@@ -82,15 +82,15 @@ TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], str, bool]] = [
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(("twin", "kind", "account"), TWINS)
-def test_the_law_catches(twin: Callable[[pytest.MonkeyPatch], None], kind: str, account: bool) -> None:
+@pytest.mark.parametrize(("twin", "kind", "measures"), TWINS)
+def test_the_law_catches(twin: Callable[[pytest.MonkeyPatch], None], kind: str, measures: bool) -> None:
     """The law tells each twin from the true engine, on a few programs."""
 
     def fails(case: Case) -> bool:
-        looks = [(3, NEVER), (NEVER, 6)] if account else [(NEVER, 9)]
-        if any(list(switch_violations(case, each, account=account, runs=1)) for each in looks):
+        looks = [(3, NEVER), (NEVER, 6)] if measures else [(NEVER, 9)]
+        if any(list(switch_violations(case, each, measures=measures, runs=1)) for each in looks):
             return False  # a fault of the true code
         with broken(twin):
-            return any(list(switch_violations(case, each, account=account, runs=1)) for each in looks)
+            return any(list(switch_violations(case, each, measures=measures, runs=1)) for each in looks)
 
     assert caught(KINDS[kind], fails, twin.__doc__, 40)

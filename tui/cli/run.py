@@ -189,7 +189,7 @@ def run(
         "seed": seed,
         "k": k,
         "world": World(print_to_stderr) if as_document else World(),
-        "account": stats or as_document,
+        "measures": stats or as_document,
         "cores": cores,
         "workers": workers,
         "cluster": cluster,

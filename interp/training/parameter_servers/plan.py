@@ -224,7 +224,7 @@ def rows_type(shard: Variable) -> Type:
 def trace(python: Callable[..., Any], types: Sequence[Any]) -> TracedProgram:
     """The traced program of a function with parameters of these types."""
     traced_function: Function = function(input_signature=types)(python)
-    return traced_function.traced_for_declared_types()
+    return traced_function.trace_declared_types()
 
 
 def check_pure(traced: TracedProgram, shards: Sequence[Variable], subject: str) -> None:

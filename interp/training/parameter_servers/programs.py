@@ -40,7 +40,7 @@ class SentProgram:
 
     def run(self, arguments: Sequence[Value], seed: int = 0) -> tuple[Any, ...]:
         """Its results; raises the error of a run that does not return."""
-        outcome = run(self._job, arguments, RunOptions(account=False, seed=seed), self._engine)
+        outcome = run(self._job, arguments, RunOptions(measures=False, seed=seed), self._engine)
         value_or_raise(outcome)
         return outcome.results
 

@@ -138,7 +138,7 @@ def build(system: str, row: str, size: Size) -> Built:
     engine, _, schedule = system.partition(", ")
     options: dict[str, Any] = {"engine": engine, "limits": _LIMITS} | ({"schedule": schedule} if schedule else {})
     is_training = ROWS[row].group == "training" if row in ROWS else False
-    options |= {"account": False} if is_training else {}
+    options |= {"measures": False} if is_training else {}
     last: list[tl.Outcome] = []
 
     def run() -> Any:

@@ -61,7 +61,7 @@ def background(monkeypatch: pytest.MonkeyPatch) -> Iterator[Background]:
 
 def value_engine(function: tl.Function, argument: int) -> str:
     """The engine of a run whose caller wants only the value."""
-    return function.run(argument, account=False).engine
+    return function.run(argument, measures=False).engine
 
 
 def pretend_long(function: tl.Function) -> None:
@@ -156,8 +156,8 @@ def test_a_run_on_fast_is_overtaken() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("account", [True, False])
-def test_nothing_can_be_cached(background: Background, account: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("measures", [True, False])
+def test_nothing_can_be_cached(background: Background, measures: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be cached, a long run compiles in its own process, and waits."""
 
     def refuse(_: object) -> Any:
@@ -166,7 +166,7 @@ def test_nothing_can_be_cached(background: Background, account: bool, monkeypatc
     monkeypatch.setattr(auto, "machine_compilation", refuse)
     monkeypatch.setattr(auto.compiled_engine, "code_compilation", refuse)
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 500)
-    assert count.run(400, account=account).engine == ("fast" if account else "compiled")
+    assert count.run(400, measures=measures).engine == ("fast" if measures else "compiled")
 
 
 STEP = """
@@ -212,7 +212,7 @@ wanted = step.run(x, engine="reference").value
 slowest, start = 0.0, time.monotonic()
 while time.monotonic() < start + 100:
     call = time.monotonic()
-    out = step.run(x, account=False)
+    out = step.run(x, measures=False)
     slowest = max(slowest, time.monotonic() - call)
     assert (out.value == wanted).all()
     if out.engine == "compiled":
@@ -236,7 +236,7 @@ limits = None if {engine!r} == "compiled" else tl.Limits(seconds=600)
 print("ready", flush=True)
 try:
     while True:
-        out = step.run([0.0, 1.0, 2.0, 3.0], engine={engine!r}, account={engine != "auto"})
+        out = step.run([0.0, 1.0, 2.0, 3.0], engine={engine!r}, measures={engine != "auto"})
         if out.error is not None:
             break
 except KeyboardInterrupt:

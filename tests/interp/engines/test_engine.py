@@ -74,7 +74,7 @@ def test_auto_ends_as_the_reference(function: Any, argument: int, options: dict[
 def test_auto_repeats_no_effect() -> None:
     """A run that is handed over repeats no effect, and omits none."""
     lines: list[str] = []
-    out = printing_loop.run(200, world=tl.World(lines.append), account=False)
+    out = printing_loop.run(200, world=tl.World(lines.append), measures=False)
     assert (out.engine, lines) == ("fast", [str(number) for number in range(200)])
 
 
@@ -107,9 +107,9 @@ def test_auto_stays_on_the_reference() -> None:
 @pytest.mark.usefixtures("warm")
 def test_calls_for_a_value_may_skip_statistics() -> None:
     """A long call for its value alone may skip statistics; limits still hold."""
-    assert fib.run(14, account=False).engine == "compiled"
+    assert fib.run(14, measures=False).engine == "compiled"
     assert fib(14) == 610
-    assert fib.run(14, account=False, limits=tl.Limits(firings=2000)).status == "Exhausted"
+    assert fib.run(14, measures=False, limits=tl.Limits(firings=2000)).status == "Exhausted"
 
 
 def test_an_engine_is_chosen_by_name(monkeypatch: MonkeyPatch) -> None:

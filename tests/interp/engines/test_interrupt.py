@@ -330,7 +330,7 @@ def test_ctrl_c_is_reported_once(handled: None, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
     monkeypatch.setattr("tagloom.interp.engines.compiled.run.entry_call", lambda *_: press)
-    out = counted.run(account=False)
+    out = counted.run(measures=False)
     assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
 
 
@@ -404,7 +404,7 @@ def test_ctrl_c_that_numpy_drops_is_raised(engine: str, handled: None, monkeypat
     ("name", "patched", "asked"),
     [
         ("run.run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
-        ("engine.ran_out_of_stack", lambda _: True, {"account": False}),
+        ("engine.ran_out_of_stack", lambda _: True, {"measures": False}),
     ],
 )
 def test_ctrl_c_dropped_while_compiled_gives_up_ends_the_run(

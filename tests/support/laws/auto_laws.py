@@ -75,7 +75,7 @@ def code_ready_after(fast_looks: int, compiled_looks: int) -> Iterator[None]:
         yield
 
 
-def switch_violations(case: Case, looks: tuple[int, int], *, account: bool, runs: int = 3) -> Iterator[str]:
+def switch_violations(case: Case, looks: tuple[int, int], *, measures: bool, runs: int = 3) -> Iterator[str]:
     """Where runs of `auto`, one after another, differ from those of the reference, if machine code gets ready after so
     many looks."""
     graph = lower(case.program)
@@ -84,10 +84,10 @@ def switch_violations(case: Case, looks: tuple[int, int], *, account: bool, runs
         for seed in range(runs):
             worlds = Witness(), Witness()
             expected = run_graph(graph, case.arguments, seed=seed, world=worlds[0])
-            options = RunOptions(seed=seed, world=worlds[1], account=account)
+            options = RunOptions(seed=seed, world=worlds[1], measures=measures)
             got = registry.run(job, case.arguments, options, "auto")
             where = f"run {seed} of {looks}, on {got.engine}"
-            if got.engine == "compiled" and account:
+            if got.engine == "compiled" and measures:
                 yield f"{where}: measures were wanted"
             elif got.engine == "compiled":
                 yield from (f"{where}: {each}" for each in differences_from_reference(expected, got))

@@ -143,10 +143,10 @@ def check_quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without an outcome has the results that `compiled` has, where that run is quick and returns."""
     treat_runs_as_quick(monkeypatch)
     for function, *arguments in ((count, 50), (turned, 50), (looped, 12), (looped, 3), (averaged, np.arange(8), 5)):
-        traced = function.traced_for_declared_types()
+        traced = function.trace_declared_types()
         job = Job(traced.graph, traced.structure, traced.program)
         assert run_quickly(job, arguments) is None  # the machine code is not in memory, or its first run is not over
-        outcome = run_job(job, arguments, RunOptions(account=False), "compiled")
+        outcome = run_job(job, arguments, RunOptions(measures=False), "compiled")
         results = run_quickly(job, arguments)
         assert results == (outcome.results if outcome.error is None else None)
         with monkeypatch.context() as patch:
@@ -220,9 +220,9 @@ def test_a_result_cannot_be_made_writable(monkeypatch: pytest.MonkeyPatch) -> No
 def test_ctrl_c_ends_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a quick run raises KeyboardInterrupt, and does not start the run again."""
     treat_runs_as_quick(monkeypatch)
-    traced = turned.traced_for_declared_types()
+    traced = turned.trace_declared_types()
     job = Job(traced.graph, traced.structure, traced.program)
-    run_job(job, [5], RunOptions(account=False), "compiled")
+    run_job(job, [5], RunOptions(measures=False), "compiled")
     monkeypatch.setattr(watchdog, "call_watched", raising(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         run_quickly(job, [5])

@@ -132,7 +132,7 @@ def test_auto_never_restarts_effects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)
     for _ in "12":
         world, expected = Witness(), Witness()
-        out = told.run(20, world=world, account=False)
+        out = told.run(20, world=world, measures=False)
         told.run(20, world=expected, engine="compiled")
         assert out.engine == "fast" and (world.lines, str(world.calls)) == (expected.lines, str(expected.calls))
 
