@@ -9,9 +9,10 @@ const { plans } = pageData;
 let plan = plans[0];
 
 // The bounds of boxes, by name; the sampled points of arrows, and the most tokens on each, by number; what tokens should
-// not hide: boxes, and the letters beside them; and the boxes, and all letters, near each arrow.
+// not hide: boxes, the letters beside them, and all letters; and the boxes, and all letters, near each arrow. Outside of
+// `bounds`, tokens are cut.
 const frames = new Map();
-let arrowPoints = [], stackLimits = [], boxRects = [], letterRects = [], boxesNearArrow = [], lettersNearArrow = [];
+let bounds = null, arrowPoints = [], stackLimits = [], boxRects = [], letterRects = [], textRects = [], boxesNearArrow = [], lettersNearArrow = [];
 
 const boxNames = () => [...drawing.querySelectorAll("[role=button]")].map((box) => box.id.slice(2));
 
@@ -19,13 +20,14 @@ const boxNames = () => [...drawing.querySelectorAll("[role=button]")].map((box) 
 function drawPlan(number) {
   if (number !== plans.indexOf(plan)) replaceDrawing(number);
   frames.clear();
+  bounds = drawingBounds();
   arrowPoints = Array.from({ length: plan.arrow_count }, (_, arrow) => samplePath(arrow));
   stackLimits = arrowPoints.map((points, arrow) => (points ? stackLimit(arrow) : 3));
   const texts = [...drawing.querySelectorAll("text")].filter((text) => text.textContent.trim() && !text.closest("#marks, #tokens"));
   boxRects = boxNames().map((name) => toRect(boxBounds(name)));
   const rectsOf = (some) => some.map((text) => toRect(text.getBBox()));
   letterRects = rectsOf(texts.filter((text) => !text.closest(".node")));
-  const textRects = rectsOf(texts);
+  textRects = rectsOf(texts);
   const near = (rects) => arrowPoints.map((points) => (points ? rects.filter((rect) => overlapArea(rect, areaAround(points))) : []));
   [boxesNearArrow, lettersNearArrow] = [near(boxRects), near(textRects)];
   for (const name of boxNames()) {
@@ -53,6 +55,11 @@ function parseDrawing(svg, isDrawn) {
   template.innerHTML = svg;
   const group = template.content.querySelector("#drawing");
   return [[...group.children].filter(isDrawn), group.parentNode.getAttribute("viewBox"), group.getAttribute("transform")];
+}
+
+function drawingBounds() {
+  const { x, y, width, height } = byId("plan").viewBox.baseVal, { e, f } = drawing.transform.baseVal.consolidate().matrix;
+  return toRect({ x: x - e, y: y - f, width, height });
 }
 
 function boxBounds(name) {
@@ -84,10 +91,12 @@ function pointOnArrow(number, part) {
   return { x: a.x + (b.x - a.x) * rest, y: a.y + (b.y - a.y) * rest };
 }
 
-// A point at a corner of a box, for tokens without an arrow.
-function pointBesideBox(name, corner = 0, half = 0) {
-  const { x, y, width, height } = boxBounds(name);
-  return { x: corner % 2 ? x - half : x + width + half, y: corner < 2 ? y : y + height };
+// The point of a pill, of this half width, beside a box, for tokens without an arrow: at a corner (0 to 3), or in the
+// middle of a stack of `count` above the box (4) or below it (5).
+function pointBesideBox(name, place = 0, half = 0, count = 1) {
+  const { x, y, width, height } = boxBounds(name), away = (count * PILL_HEIGHT) / 2 + 3;
+  if (place >= 4) return { x: x + width / 2, y: place === 4 ? y - away : y + height + away };
+  return { x: place % 2 ? x - half : x + width + half, y: place < 2 ? y : y + height };
 }
 
 function boxOfToken(token) {
@@ -100,11 +109,11 @@ const boxOfNode = (node) => plan.boxes[node];
 // The arrow of a token, or -1 if none is drawn: it is inside a folded box.
 const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 
-// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box; if
-// there is none, at the place where it hides least.
+// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box, and is
+// not cut; if there is none, at the place where it hides least.
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
-const CORNERS = [0, 1, 2, 3];
+const BOX_PLACES = [0, 1, 2, 3, 4, 5];
 const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5];
 const PILL_OVERLAP_COST = 16, LETTER_OVERLAP_COST = 256;
 
@@ -112,6 +121,9 @@ function overlapArea(a, b) {
   const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
   return wide > 0 && high > 0 ? wide * high : 0;
 }
+
+// The part of a stack that is outside of the drawing.
+const cutArea = (rect) => (rect.right - rect.left) * (rect.bottom - rect.top) - overlapArea(rect, bounds);
 
 const toRect = ({ x, y, width, height }) => ({ left: x, top: y, right: x + width, bottom: y + height });
 
@@ -123,14 +135,14 @@ function areaAround(points) {
   return { left: Math.min(...xs) - NEAR_DISTANCE, right: Math.max(...xs) + NEAR_DISTANCE, top: Math.min(...ys) - NEAR_DISTANCE, bottom: Math.max(...ys) + NEAR_DISTANCE };
 }
 
-// Candidate places for a stack: on its arrow, then beside it by multiples of half its width; or the corners of its box.
+// Candidate places for a stack: on its arrow, then beside it by multiples of half its width; or around its box.
 function* candidatePlaces([{ arrow, part }], half) {
-  const places = arrow >= 0 ? ARROW_PLACES[part] : CORNERS;
+  const places = arrow >= 0 ? ARROW_PLACES[part] : BOX_PLACES;
   for (const aside of arrow >= 0 ? SIDEWAYS : [0]) for (const place of places) yield [place, aside * half];
 }
 
 function stackRect(stack, half, place, aside) {
-  const [{ arrow, token }] = stack, point = arrow >= 0 ? pointOnArrow(arrow, place) : pointBesideBox(boxOfToken(token), place, half);
+  const [{ arrow, token }] = stack, point = arrow >= 0 ? pointOnArrow(arrow, place) : pointBesideBox(boxOfToken(token), place, half, stack.length);
   const x = point.x + aside, { y } = point;
   return { left: x - half, right: x + half, top: y - (stack.length * PILL_HEIGHT) / 2, bottom: y + (stack.length * PILL_HEIGHT) / 2 };
 }
@@ -145,13 +157,13 @@ function placeStacks(stacks) {
     for (const choice of candidatePlaces(stack, half)) {
       const here = stackRect(stack, half, ...choice);
       const hidden = (others) => others.reduce((sum, other) => sum + overlapArea(here, other), 0);
-      const [boxes, letters] = arrow >= 0 ? [boxesNearArrow[arrow], lettersNearArrow[arrow]] : [boxRects, letterRects];
-      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(boxes) + (hidden(letters) + hidden(markRects)) * LETTER_OVERLAP_COST;
+      const [boxes, letters] = arrow >= 0 ? [boxesNearArrow[arrow], lettersNearArrow[arrow]] : [boxRects, textRects];
+      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(boxes) + (hidden(letters) + hidden(markRects) + cutArea(here)) * LETTER_OVERLAP_COST;
       if (cost < best) [best, chosen, area] = [cost, choice, here];
       if (!best) break;
     }
     taken.push(area);
-    for (const spot of stack) [spot[arrow >= 0 ? "part" : "corner"], spot.aside] = chosen;
+    for (const spot of stack) [spot[arrow >= 0 ? "part" : "place"], spot.aside] = chosen;
   }
 }
 

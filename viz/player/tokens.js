@@ -43,7 +43,7 @@ function tokenSpots(live, filter) {
 }
 
 function spotPoint(spot, part) {
-  const point = spot.arrow >= 0 ? pointOnArrow(spot.arrow, part) : pointBesideBox(boxOfToken(spot.token), spot.corner, pillWidth(spot) / 2);
+  const point = spot.arrow >= 0 ? pointOnArrow(spot.arrow, part) : pointBesideBox(boxOfToken(spot.token), spot.place, pillWidth(spot) / 2, spot.of);
   return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
 }
 
@@ -173,7 +173,7 @@ function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
 
 // Marks on boxes: those that have just fired, can fire, have trapped or are chosen; and results that have arrived.
 
-// Marks are left of their boxes, or right of them if the edge of the drawing would cut them off.
+// Marks are left of their boxes, or right of them if they would be cut, or hide another box, on the left and not there.
 const MARK_CHARACTER_WIDTH = 6.2;
 let markedBoxes = [], markRects = [];
 
@@ -197,9 +197,16 @@ function buildMarks(live, events) {
   if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
   return [...badges].flatMap(([box, texts]) => texts.map(([look, text], row) => {
     const { x, y, width } = boxBounds(box), label = `${text} ${run.badges[look][0]}`.trim();
-    const isCut = x - MARK_CHARACTER_WIDTH * label.length < 0, side = isCut ? { x: x + width + 3, "text-anchor": "start" } : { x: x - 3, "text-anchor": "end" };
-    return svgElement("text", { class: `mark ${look}`, y: y + 9 + row * 11, ...side }, label);
+    const [left, right] = [{ x: x - 3, "text-anchor": "end" }, { x: x + width + 3, "text-anchor": "start" }].map(
+      (side) => svgElement("text", { class: `mark ${look}`, y: y + 9 + row * 11, ...side }, label));
+    return hiddenByMark(right) < hiddenByMark(left) ? right : left;
   }));
+}
+
+// How much of other boxes a mark hides, and how much of it is cut.
+function hiddenByMark(mark) {
+  const rect = markRect(mark);
+  return cutArea(rect) + boxRects.reduce((sum, box) => sum + overlapArea(rect, box), 0);
 }
 
 // The area of a mark, from the width of its characters, since it may not be in the drawing yet.

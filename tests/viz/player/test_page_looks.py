@@ -273,14 +273,20 @@ COVERED = """(() => { const box = (each) => each.getBoundingClientRect();
         .filter(each => each.textContent.trim() && !each.closest('#tokens'));
     const over = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5 &&
         Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3;
-    return [...document.querySelectorAll('#tokens rect, #tokens .tag')].filter(each => box(each).width).flatMap(each =>
-        texts.filter(one => over(box(one), box(each)))
-            .map(one => `${each.parentNode.textContent} covers ${one.textContent}`)); })()"""
+    const sight = box(document.getElementById('plan'));
+    const isCut = (each) => each.left < sight.left - 1 || each.right > sight.right + 1 ||
+        each.top < sight.top - 1 || each.bottom > sight.bottom + 1;
+    const cut = [...document.querySelectorAll('#tokens rect, #marks text')].filter(each => isCut(box(each)));
+    return [...cut.map(each => `${each.parentNode.textContent} is cut`),
+        ...[...document.querySelectorAll('#tokens rect, #tokens .tag')].filter(each => box(each).width).flatMap(each =>
+            texts.filter(one => over(box(one), box(each)))
+                .map(one => `${each.parentNode.textContent} covers ${one.textContent}`))]; })()"""
 
 
 @pytest.mark.full
 def test_tokens_cover_no_letters(tab: Tab, page: Path, tmp_path: Path) -> None:
-    """At no moment does a token, or the tag beside it, cover the text of a box, an arrow, a frame or a mark."""
+    """At no moment does a token, or the tag beside it, cover the text of a box, an arrow, a frame or a mark, and no
+    edge cuts a token or a mark."""
     ack.run(1, 2, keep="events").player().save(tmp_path / "ack.html")
     tree = ("[-1, -1, 0]", "[-1, -1, 1]", "[0, 1, -1]", "[1, 0, 1]", "[2]")
     request = RunRequest(str(EXAMPLES / "recursion/tree_rnn.py"), tree, StartOptions())
