@@ -23,7 +23,7 @@ from ...core.frontend.eager.gradients import (
     symbolic_zeros,
     trace_gradient,
     trace_pullback,
-    trace_target_adjoints,
+    trace_source_adjoints,
     trace_vjp,
 )
 from ...core.frontend.eager.variable import Variable
@@ -46,7 +46,7 @@ from .function import Function
 from .trace_cache import CallReplay
 
 Argnums: TypeAlias = Any
-"""The targets of differentiation: the number of an argument, counted from the last if it is negative, a variable, or a
+"""The sources of differentiation: the number of an argument, counted from the last if it is negative, a variable, or a
 tuple, list or dict of these."""
 
 
@@ -58,12 +58,12 @@ def grad(
     its argument does.
 
     The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
-    again. The targets must be floats, of any shape.
+    again. The sources, the arguments and variables that `argnums` names, must be floats, of any shape.
 
     With `has_aux` the function returns a pair; its first part is differentiated; the result is the gradient and the
     second, `(gradient, aux)`.
 
-    Targets that `rows` also names are tables from which the function only takes rows. The gradient of such a table is a
+    Sources that `rows` also names are tables from which the function only takes rows. The gradient of such a table is a
     `tl.Rows`, with those rows. Raises Invalid (D6) if the function uses the table otherwise.
 
     >>> import tagloom as tl
@@ -75,11 +75,11 @@ def grad(
     """
     refuse_values("grad", values)
 
-    def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
+    def trace(spec: FunctionSpec, arguments: Sequence[Any], sources: _GradientSources) -> Any:
         value, gradients = trace_gradient(
-            _current_region(), source, arguments, targets.leaves, targets.rows, has_aux=has_aux
+            _current_region(), spec, arguments, sources.leaves, sources.rows, has_aux=has_aux
         )
-        return (targets.nest(gradients), value[1]) if has_aux else targets.nest(gradients)
+        return (sources.nest(gradients), value[1]) if has_aux else sources.nest(gradients)
 
     return _derive("grad", function, argnums, rows, trace, has_aux)
 
@@ -97,11 +97,11 @@ def value_and_grad(
     """
     refuse_values("value_and_grad", values)
 
-    def trace(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets) -> Any:
+    def trace(spec: FunctionSpec, arguments: Sequence[Any], sources: _GradientSources) -> Any:
         value, gradients = trace_gradient(
-            _current_region(), source, arguments, targets.leaves, targets.rows, has_aux=has_aux
+            _current_region(), spec, arguments, sources.leaves, sources.rows, has_aux=has_aux
         )
-        return value, targets.nest(gradients)
+        return value, sources.nest(gradients)
 
     return _derive("value_and_grad", function, argnums, rows, trace, has_aux)
 
@@ -114,7 +114,7 @@ def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, h
     function again; the pullbacks run in parallel. With `has_aux` the function returns a pair, as in `grad`, and the
     result is `(jacobian, aux)`.
 
-    Raises Invalid (D3) for a result or target that is not of floats, (D5) for an array-valued function that draws
+    Raises Invalid (D3) for a result or source that is not of floats, (D5) for an array-valued function that draws
     random numbers or has effects, since they would be repeated.
 
     >>> import tagloom as tl
@@ -128,7 +128,7 @@ def jacobian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, h
 
 def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, has_aux: bool = False) -> Function:
     """A function that computes the second derivatives of a function of floats: the Jacobian of its Jacobian, with
-    respect to the same targets. For one float and one argument of shape `t` the shape is `(*t, *t)`. With `has_aux` the
+    respect to the same sources. For one float and one argument of shape `t` the shape is `(*t, *t)`. With `has_aux` the
     function returns a pair, as in `grad`, and the result is `(hessian, aux)`.
 
     >>> import tagloom as tl
@@ -137,20 +137,20 @@ def hessian(function: Callable[..., Any], argnums: Argnums = 0, *values: Any, ha
              [4., 0.]], dtype=float64)
     """
     refuse_values("hessian", values)
-    _GradientTargets("hessian", argnums, (), _as_function(function))  # whose errors name hessian
+    _GradientSources("hessian", argnums, (), _as_function(function))  # whose errors name hessian
     return jacobian(jacobian(function, argnums, has_aux=has_aux), argnums, has_aux=has_aux)
 
 
-def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _GradientTargets, *, has_aux: bool) -> Any:
-    """The derivatives of every result of a call with respect to the targets, nested as the result. With `has_aux` the
+def trace_jacobian(spec: FunctionSpec, arguments: Sequence[Any], sources: _GradientSources, *, has_aux: bool) -> Any:
+    """The derivatives of every result of a call with respect to the sources, nested as the result. With `has_aux` the
     call returns a pair: the derivatives of its first part, and the second part."""
-    results, target_adjoints = trace_target_adjoints(_current_region(), source, arguments, targets.leaves)
-    value, aux = split_aux(source, results) if has_aux else (results, None)
+    results, source_adjoints = trace_source_adjoints(_current_region(), spec, arguments, sources.leaves)
+    value, aux = split_aux(spec, results) if has_aux else (results, None)
     leaves, structure = flatten(value, by_reference=True, is_leaf=None)
     for path, leaf in zip(leaf_paths(structure, ""), leaves, strict=True):
         if not is_float(type_of(leaf)):
             raise Invalid(
-                f"the result{path} of {source.name} is not of floats, and has no Jacobian",
+                f"the result{path} of {spec.name} is not of floats, and has no Jacobian",
                 rule="D3",
                 where=user_location(),
                 required="float64 or float32",
@@ -160,7 +160,7 @@ def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _Gra
     def pull_back(position: int, seed: Any) -> Any:
         seeds = [seed if k == position else symbolic_zeros(leaf) for k, leaf in enumerate(leaves)]
         adjoint = unflatten(structure, seeds)
-        return targets.nest(target_adjoints((adjoint, symbolic_zeros(aux)) if has_aux else adjoint))
+        return sources.nest(source_adjoints((adjoint, symbolic_zeros(aux)) if has_aux else adjoint))
 
     pairs = zip(leaves, count_item_axes(structure), strict=True)
     rows = unflatten(structure, [jacobian_rows(*pair, partial(pull_back, k)) for k, pair in enumerate(pairs)])
@@ -168,8 +168,8 @@ def trace_jacobian(source: FunctionSpec, arguments: Sequence[Any], targets: _Gra
 
 
 def jacobian_rows(result: Any, item_axes: int, pull_back: Callable[[Any], Any]) -> Any:
-    """The derivatives of one array: `pull_back` maps its adjoint to the nested adjoints of the targets. The items of
-    lists are along as many of its axes; those of a target come next, before all other axes."""
+    """The derivatives of one array: `pull_back` maps its adjoint to the nested adjoints of the sources. The items of
+    lists are along as many of its axes; those of a source come next, before all other axes."""
     if result.shape == ():
         return pull_back(1.0)
     if result.shape is None or (None in result.shape and len(result.shape) != 1):
@@ -286,9 +286,9 @@ def zero_adjoint(value: Any) -> Any:
     return unflatten(structure, list(map(number_to_numpy, zeros)))
 
 
-def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
+def float_tangents(spec: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
     """The tangents of the float leaves of the arguments."""
-    for (leaves, structure), tangent in zip(source.flatten_arguments(primals, Invalid), tangents, strict=True):
+    for (leaves, structure), tangent in zip(spec.flatten_arguments(primals, Invalid), tangents, strict=True):
         if not any(is_float(type_of(leaf)) for leaf in leaves):
             continue
         form, parts = expose_static_leaves(structure)
@@ -358,17 +358,17 @@ def _current_region() -> Any:
     return region
 
 
-class _GradientTargets:
-    """The targets of a gradient: numbers of arguments and variables, how they nest, and which of them get `Rows`."""
+class _GradientSources:
+    """The sources of a gradient: numbers of arguments and variables, how they nest, and which of them get `Rows`."""
 
     def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
         count = len(function.source.declared_parameters)
-        self.leaves, self.structure = self._read_targets(kind, "argnums", argnums, count)
-        self.rows = self._read_targets(kind, "rows", rows, count)[0]
-        self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
+        self.leaves, self.structure = self._read_sources(kind, "argnums", argnums, count)
+        self.rows = self._read_sources(kind, "rows", rows, count)[0]
+        self.key = (kind, self.structure, *map(source_key, self.leaves), "rows", *map(source_key, self.rows))
         numbers = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
-        target_keys = set(map(target_key, self.leaves))
-        if not target_keys or not all(0 <= number < count for number in numbers):
+        source_keys = set(map(source_key, self.leaves))
+        if not source_keys or not all(0 <= number < count for number in numbers):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
                 where=user_location(),
@@ -376,24 +376,24 @@ class _GradientTargets:
                 got=argnums,
                 hint=f"{function.name} takes {plural(count, 'argument')}; for a variable w, argnums=w",
             )
-        if len(target_keys) < len(self.leaves):
+        if len(source_keys) < len(self.leaves):
             message = f"argnums of {kind} names an argument or variable twice"
-            raise Usage(message, where=user_location(), required="each target once", got=argnums)
-        if not target_keys.issuperset(map(target_key, self.rows)):
-            message = f"rows of {kind} names something other than the targets of the gradient"
+            raise Usage(message, where=user_location(), required="each argument and variable once", got=argnums)
+        if not source_keys.issuperset(map(source_key, self.rows)):
+            message = f"rows of {kind} names an argument or variable that argnums does not name"
             raise Usage(
                 message, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
             )
 
-    def _read_targets(self, kind: str, word: str, spec: Any, count: int) -> tuple[list[int | Variable], TreeDef]:
-        """The targets and their structure; an argument is counted from 0, a negative number from the last one."""
+    def _read_sources(self, kind: str, word: str, spec: Any, count: int) -> tuple[list[int | Variable], TreeDef]:
+        """The sources and their structure; an argument is counted from 0, a negative number from the last one."""
         leaves, structure = flatten(spec, keep_variables=True, is_leaf=None)
-        targets: list[int | Variable] = []
+        sources: list[int | Variable] = []
         for leaf in leaves:
-            target = leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec)
-            is_from_end = not isinstance(target, Variable) and -count <= target < 0
-            targets.append(target + count if is_from_end else target)
-        return targets, structure
+            source = leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec)
+            is_from_end = not isinstance(source, Variable) and -count <= source < 0
+            sources.append(source + count if is_from_end else source)
+        return sources, structure
 
     @staticmethod
     def _read_argnum(kind: str, word: str, leaf: Any, spec: Any) -> int:
@@ -410,13 +410,13 @@ class _GradientTargets:
         raise Usage(message, where=user_location(), required=required, got=spec, hint=hint, python=TypeError)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
-        """The gradients, nested as the targets are."""
+        """The gradients, nested as the sources are."""
         return unflatten(self.structure, gradients)
 
 
-def target_key(target: int | Variable) -> Any:
-    """The cache key of a target: variables are compared by identity."""
-    return id(target) if isinstance(target, Variable) else (target,)
+def source_key(source: int | Variable) -> Any:
+    """The cache key of a source: variables are compared by identity."""
+    return id(source) if isinstance(source, Variable) else (source,)
 
 
 def _derive(
@@ -424,21 +424,21 @@ def _derive(
     function: Callable[..., Any],
     argnums: Argnums,
     rows: Argnums,
-    trace: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
+    trace: Callable[[FunctionSpec, Sequence[Any], _GradientSources], Any],
     has_aux: bool = False,
 ) -> Function:
-    """The derived function whose body `trace` traces. It refers to the source of `function`, not to `function`, whose
+    """The derived function whose body `trace` traces. It refers to the spec of `function`, not to `function`, whose
     cache refers to it."""
     inner = _as_function(function)
-    targets, source = _GradientTargets(kind, argnums, rows, inner), inner.source
+    sources, spec = _GradientSources(kind, argnums, rows, inner), inner.source
 
     def python(*arguments: Any) -> Any:
-        return trace(source, source.keep_defaults_static(arguments, targets.leaves), targets)
+        return trace(spec, spec.keep_defaults_static(arguments, sources.leaves), sources)
 
     def derive() -> Function:
-        derived = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
+        derived = DerivedFunction(f"{kind}_{spec.identifier}", spec.python_function, python)
         return Function(
-            derived, lambda python_function: replace(source, python_function=python_function, result_type=None)
+            derived, lambda python_function: replace(spec, python_function=python_function, result_type=None)
         )
 
-    return inner.get_or_derive((*targets.key, has_aux), derive)
+    return inner.get_or_derive((*sources.key, has_aux), derive)

@@ -455,23 +455,24 @@ def is_float(type_: Type) -> bool:
     return type_.dtype.kind == "f"
 
 
-TargetAdjoints: TypeAlias = Callable[[Any], tuple[Any, ...]]
-"""Maps an adjoint of the result of a call to the adjoints of the targets of differentiation."""
+SourceAdjoints: TypeAlias = Callable[[Any], tuple[Any, ...]]
+"""Maps an adjoint of the result of a call to the adjoints of the sources: the arguments and variables with respect to
+which it is differentiated."""
 
 
-def trace_target_adjoints(
+def trace_source_adjoints(
     region: RegionBuilder,
     spec: FunctionSpec,
     arguments: Sequence[Any],
     wrt: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
-) -> tuple[Any, TargetAdjoints]:
+) -> tuple[Any, SourceAdjoints]:
     """The value of a call, and its pullback to the arguments at the positions in `wrt`, or to variables; those in
     `rows` get `Rows`. The pullback raises Invalid (D3) where `wrt` names a value that is not of floats."""
     values_before = {key: region.read_resource(key._resource) for key in wrt if isinstance(key, Variable)}
     value, _, pullback = trace_pullback(region, spec, arguments)
 
-    def target_adjoints(adjoint: Any) -> tuple[Any, ...]:
+    def source_adjoints(adjoint: Any) -> tuple[Any, ...]:
         for operand in wrt:
             for name, type_ in named_leaf_types(spec, arguments, operand):
                 if not is_float(type_):
@@ -487,7 +488,7 @@ def trace_target_adjoints(
             for key in wrt
         )
 
-    return value, target_adjoints
+    return value, source_adjoints
 
 
 def trace_gradient(
@@ -499,12 +500,12 @@ def trace_gradient(
     *,
     has_aux: bool = False,
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The value of a call, which is one float, and its gradient with respect to the targets of
-    `trace_target_adjoints`. With `has_aux` the value is a pair, and its first part is differentiated.
+    """The value of a call, which is one float, and its gradient with respect to the sources of
+    `trace_source_adjoints`. With `has_aux` the value is a pair, and its first part is differentiated.
 
     Raises Invalid (D3) where the call does not return one float, or `wrt` names a value that is not of floats.
     """
-    value, target_adjoints = trace_target_adjoints(region, spec, arguments, wrt, rows)
+    value, source_adjoints = trace_source_adjoints(region, spec, arguments, wrt, rows)
     target = split_aux(spec, value)[0] if has_aux else value
     leaf = to_operand(target) if isinstance(target, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
@@ -521,7 +522,7 @@ def trace_gradient(
             got=leaf.type if leaf else flatten(value, by_reference=True)[1],
             hint=hint,
         )
-    return value, target_adjoints((1.0, symbolic_zeros(value[1])) if has_aux else 1.0)
+    return value, source_adjoints((1.0, symbolic_zeros(value[1])) if has_aux else 1.0)
 
 
 def split_aux(spec: FunctionSpec, value: Any) -> tuple[Any, Any]:
