@@ -103,7 +103,7 @@ def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     >>> print(escape_markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
     """
-    return html.escape(printable(text, longest)).replace("\\", "&#92;")
+    return html.escape(single_line(text, longest)).replace("\\", "&#92;")
 
 
 def escape_tooltip(text: str) -> str:
@@ -112,11 +112,11 @@ def escape_tooltip(text: str) -> str:
     >>> print(escape_tooltip(r"a<b & \N"))
     a<b &amp; \\N
     """
-    escaped: str = import_graphviz().escape(printable(text, 200).replace("&", "&amp;"))
+    escaped: str = import_graphviz().escape(single_line(text, 200).replace("&", "&amp;"))
     return escaped
 
 
-def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
+def single_line(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     """Text as one line of limited length; control characters become Python escapes."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
     return escape_line(cut.replace("\t", " ")) or " "
@@ -129,7 +129,7 @@ def wrap_title(title: str, width: int) -> Sequence[str]:
     >>> wrap_title("float32(0.1) * permute_dims_20", 20), wrap_title("fib + fib_1", 20)
     (['float32(0.1) *', 'permute_dims_20'], ['fib + fib_1'])
     """
-    cut = re.sub("\u2026 ([0-9,]+) more", "\u2026\u00a0\\1\u00a0more", printable(title))
+    cut = re.sub("\u2026 ([0-9,]+) more", "\u2026\u00a0\\1\u00a0more", single_line(title))
     return wrap(cut, width, break_long_words=False, break_on_hyphens=False) if len(cut) > width else [cut]
 
 

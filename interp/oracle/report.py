@@ -254,11 +254,11 @@ def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
                 kind = "failure" if result.verdict in FAILURES else "skipped"
                 kind = "error" if result.verdict == "error" else kind
                 message = f"{result.verdict}: {in_a_line(result.reason)}"
-                ElementTree.SubElement(case, kind, message=printable(message))
+                ElementTree.SubElement(case, kind, message=replace_control_characters(message))
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 
 
-def printable(text: str) -> str:
+def replace_control_characters(text: str) -> str:
     """A text without the control characters that XML forbids."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 

@@ -199,7 +199,7 @@ class CorrectCalls:
         """The run that `find` took the call of the correct program from."""
         return self._trees[self.key(function, call)]
 
-    def differ(self, tree: CallTree, call: FunctionCall, function: str, correct: FunctionCall) -> bool:
+    def has_difference(self, tree: CallTree, call: FunctionCall, function: str, correct: FunctionCall) -> bool:
         """Whether a call of a run is wrong, given the call of the correct program; a call without a correct
         result is never wrong."""
         if not correct.is_finished:
@@ -233,7 +233,7 @@ class WrongCallSearch:
         is_entry = call.function == self.tree.graph.name
         return self.correct_calls.tree.graph.name if is_entry else call.function
 
-    def expected(self, call: FunctionCall) -> FunctionCall | None:
+    def find_correct_call(self, call: FunctionCall) -> FunctionCall | None:
         """The corresponding call of the correct program, if it is known."""
         name = self.name(call)
         if name not in self._has_function:
@@ -242,7 +242,7 @@ class WrongCallSearch:
 
     def is_wrong(self, call: FunctionCall, correct: FunctionCall) -> bool:
         """Whether a call is wrong, given the call of the correct program."""
-        return self.correct_calls.differ(self.tree, call, self.name(call), correct)
+        return self.correct_calls.has_difference(self.tree, call, self.name(call), correct)
 
     def comparable_calls(self, call: FunctionCall) -> Iterator[tuple[FunctionCall, FunctionCall]]:
         """The own calls that the correct program makes, too, each with its correct call. They include calls made by
@@ -250,7 +250,7 @@ class WrongCallSearch:
         stack = call.own_calls[::-1]
         while stack:
             entry = stack.pop()
-            correct = self.expected(entry)
+            correct = self.find_correct_call(entry)
             if correct is not None:
                 yield entry, correct
             else:
@@ -260,7 +260,7 @@ class WrongCallSearch:
         """The wrong call, with its correct call; None if the call of the entry is right, or if it has no result
         and no call is known to be the reason."""
         root = self.tree.root
-        correct = self.expected(root)
+        correct = self.find_correct_call(root)
         if correct is None or not self.is_wrong(root, correct):
             return None
         wrong_call = self._descend(root, correct)

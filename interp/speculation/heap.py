@@ -1071,7 +1071,7 @@ class Observation:
             return NumberLayout("i")
         return self.fields.get(key, MISSING)
 
-    def canonical(self, owner: type) -> type:
+    def canonical_class(self, owner: type) -> type:
         """The pool that a pool was merged into; any other class is itself."""
         while owner in self.merged_pools:
             owner = self.merged_pools[owner]
@@ -1107,7 +1107,7 @@ class Observation:
                     worklist.append(content)
             elif id(value) not in seen_ids and (is_pooled(value) or is_object(value)):
                 seen_ids.add(id(value))
-                owner = self.canonical(self._pool_by_id[id(value)]) if is_pooled(value) else type(value)
+                owner = self.canonical_class(self._pool_by_id[id(value)]) if is_pooled(value) else type(value)
                 if type(value) is dict:
                     self._note_int_keys(owner, value)
                 for key in names.get(owner, ()):
@@ -1128,13 +1128,13 @@ class Observation:
     @property
     def numbered_pools(self) -> frozenset[type]:
         """The pools of dicts that a graph reads under computed ints."""
-        return frozenset(map(self.canonical, self._numbered_pools))
+        return frozenset(map(self.canonical_class, self._numbered_pools))
 
     def int_keys(self, pool: type) -> set[int]:
         """The ints that are keys of the dicts of a pool, in the calls so far; from here on the graph depends on them.
         Raises NotSpeculable if there are too many."""
         self._numbered_pools.add(pool)
-        keys = {key for each, keys in self._int_keys.items() if self.canonical(each) is pool for key in keys}
+        keys = {key for each, keys in self._int_keys.items() if self.canonical_class(each) is pool for key in keys}
         if len(keys) > MAX_INT_KEYS:
             raise NotSpeculable(f"a dict of more than {MAX_INT_KEYS} keys under a computed key has no graph")
         return keys
@@ -1208,7 +1208,7 @@ class Observation:
         if id(value) in self._static_by_id:
             self.make_general(self._static_by_id[id(value)])
         pool = self.pool(type(value), place)
-        known_pool = self.canonical(self._pool_by_id.setdefault(id(value), pool))
+        known_pool = self.canonical_class(self._pool_by_id.setdefault(id(value), pool))
         if known_pool is not pool:
             self.merge_pools(known_pool, pool)
         return known_pool
@@ -1219,7 +1219,7 @@ class Observation:
         pool = self.pools.get((base, place))
         if pool is None:
             pool = self.pools[base, place] = type(f"{python_class.__name__} {place}", (base,), {"place": place})
-        return self.canonical(pool)
+        return self.canonical_class(pool)
 
     def merge_pools(self, pool: type, merged_pool: type) -> None:
         """Merge a pool into another, which replaces it in all layouts."""
@@ -1240,8 +1240,8 @@ class Observation:
             for base in POOLS.values():
                 pools = sorted((owner for owner in reference.classes if issubclass(owner, base)), key=str)
                 for pool in pools[1:]:
-                    if self.canonical(pool) is not self.canonical(pools[0]):
-                        self.merge_pools(self.canonical(pools[0]), self.canonical(pool))
+                    if self.canonical_class(pool) is not self.canonical_class(pools[0]):
+                        self.merge_pools(self.canonical_class(pools[0]), self.canonical_class(pool))
 
     def _join(self, layouts: dict[Any, Layout], key: Any, value: Any) -> None:
         layout = self.layout_of(value, key)

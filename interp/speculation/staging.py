@@ -291,8 +291,8 @@ class Requirements:
 
         def rename(key: Any) -> Any:
             if isinstance(key, AllocationKey):
-                return AllocationKey(observation.canonical(key.owner))
-            return FieldKey(observation.canonical(key.owner), key.name) if isinstance(key, FieldKey) else key
+                return AllocationKey(observation.canonical_class(key.owner))
+            return FieldKey(observation.canonical_class(key.owner), key.name) if isinstance(key, FieldKey) else key
 
         fields = {*map(rename, self.fields)}
         is_changed = fields != self.fields or len(fields) != count
@@ -301,7 +301,7 @@ class Requirements:
         self.allocations = {*map(rename, self.allocations)}
         former_orders, self.creation_orders = self.creation_orders, {}
         for owner, orders in former_orders.items():
-            self.creation_orders.setdefault(observation.canonical(owner), set()).update(orders)
+            self.creation_orders.setdefault(observation.canonical_class(owner), set()).update(orders)
         return is_changed
 
 

@@ -173,7 +173,7 @@ def cluster_use(driver: Driver, placement: WorkerPlacement, worker_count: int, *
         driver.deaths,
         placement.devices,
         tuple(driver.timeline) if has_timeline else (),
-        unmet_constraints=placement.unmet,
+        unmet_constraints=placement.unmet_constraints,
     )
 
 

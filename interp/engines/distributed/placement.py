@@ -34,7 +34,7 @@ class WorkerPlacement(NamedTuple):
 
     devices: tuple[str, ...]
     ranks: tuple[int | None, ...]
-    unmet: tuple[str, ...] = ()
+    unmet_constraints: tuple[str, ...] = ()
     """Soft constraints that the placement does not meet (`unmet_constraints`)."""
 
 

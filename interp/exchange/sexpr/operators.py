@@ -111,13 +111,13 @@ def _install_operators() -> None:
     def binary(op: str) -> Callable[[SexprValue, Any], SexprValue]:
         return lambda self, other: self._backend.emit(op, self, other)
 
-    def reflected(op: str) -> Callable[[SexprValue, Any], SexprValue]:
+    def reflected_operator(op: str) -> Callable[[SexprValue, Any], SexprValue]:
         return lambda self, other: self._backend.emit(op, other, self)
 
     for name, op in (_BINARY | _COMPARISONS).items():
         setattr(SexprValue, f"__{name}__", binary(op))
         if name in _BINARY:
-            setattr(SexprValue, f"__r{name}__", reflected(op))
+            setattr(SexprValue, f"__r{name}__", reflected_operator(op))
 
 
 _install_operators()

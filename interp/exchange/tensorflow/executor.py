@@ -336,7 +336,7 @@ def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     NextIterations. Raises Malformed if there is another cycle."""
     order: dict[str, ForeignNode] = {}
     opened: set[str] = set()
-    pending = sorted(graph.reachable([each.node for each in graph.results]))
+    pending = sorted(graph.reachable_nodes([each.node for each in graph.results]))
     while pending:
         node = graph.nodes[pending[-1]]
         missing = [name for name in early_predecessors(graph, node) if name not in order]

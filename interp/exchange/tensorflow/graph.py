@@ -104,7 +104,7 @@ class ForeignGraph:
             endpoint = node.inputs[0]
         return endpoint
 
-    def reachable(self, names: Sequence[str]) -> set[str]:
+    def reachable_nodes(self, names: Sequence[str]) -> set[str]:
         """The nodes on which nodes depend, these included."""
         reached, pending = set(names), list(names)
         while pending:
@@ -219,7 +219,7 @@ def read_graph(
     else:
         results = [existing_endpoint(text, ops, library) for text in outputs]
     if inputs is None:
-        reached = ForeignGraph(name, nodes, [], results).reachable([endpoint.node for endpoint in results])
+        reached = ForeignGraph(name, nodes, [], results).reachable_nodes([endpoint.node for endpoint in results])
         parameters = [node for node in nodes.values() if node.op in PLACEHOLDERS and node.name in reached]
         if any(node.op == ARGUMENT for node in parameters):
             parameters.sort(key=lambda node: node.integer("index", 0))

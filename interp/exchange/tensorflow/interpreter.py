@@ -61,7 +61,7 @@ class GraphScope:
     values: ChainMap[str, Sequence[Any]]
     choices: Mapping[Endpoint, int]
 
-    def inner(self, values: dict[str, Sequence[Any]], choices: Mapping[Endpoint, int]) -> GraphScope:
+    def inner_scope(self, values: dict[str, Sequence[Any]], choices: Mapping[Endpoint, int]) -> GraphScope:
         """The scope of a region in this one."""
         return GraphScope(self.graph, self.values.new_child(values), {**self.choices, **choices})
 
@@ -112,7 +112,7 @@ class GraphInterpreter:
     def called_functions(self, graph: ForeignGraph) -> list[str]:
         """The names of the functions that a graph's nodes call."""
         names = []
-        for name in graph.reachable([*(each.node for each in graph.results), *graph.control_results]):
+        for name in graph.reachable_nodes([*(each.node for each in graph.results), *graph.control_results]):
             names += called_names(graph.nodes[name])
         return [name for name in dict.fromkeys(names) if name in self.library.definitions]
 
@@ -284,7 +284,7 @@ class GraphInterpreter:
         live_values: list[Any] = []
 
         def live() -> list[Any]:
-            inner = scope.inner({}, {gate.predicate: gate.port})
+            inner = scope.inner_scope({}, {gate.predicate: gate.port})
             live_values[:] = self.evaluate_results(inner, others, positions)
             return live_values
 
@@ -453,7 +453,7 @@ class GraphInterpreter:
         """The inputs that the Merges in use take from one side of a conditional, then the positions of these inputs,
         for the Merges whose second output is used. It runs the effects of the side."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
-        inner = scope.inner({}, {group.predicate: port})
+        inner = scope.inner_scope({}, {group.predicate: port})
         inputs = {each: graph.nodes[each].inputs[group.sides[each][port]] for each in group.merges}
         sources = self.controls(graph, [endpoint.node for endpoint in inputs.values()])
         gate = Gate(group.predicate, port)
@@ -596,7 +596,7 @@ class FrameEvaluation:
     def test(self, values: Sequence[Any]) -> Any:
         """Whether another iteration follows, for the values of all variables."""
         condition, interpreter = self.graph.nodes[self.frame.condition], self.interpreter
-        inner = self.scope.inner(self.start_values(values), {})
+        inner = self.scope.inner_scope(self.start_values(values), {})
         interpreter.evaluate(inner, [condition.inputs[0].node, *interpreter.controls(self.graph, condition.controls)])
         predicate = interpreter.value(inner, condition.inputs[0])
         return predicate if self.frame.body_port == 1 else tl.logical_not(predicate)
@@ -609,7 +609,7 @@ class FrameEvaluation:
             outputs = (value, DEAD_OUTPUT) if frame.body_port == 0 else (DEAD_OUTPUT, value)
             own |= dict.fromkeys(frame.switches[merge], outputs)
         own[frame.condition] = (np.asarray(frame.body_port == 1),)
-        inner = self.scope.inner(own, {Endpoint(frame.condition): frame.body_port})
+        inner = self.scope.inner_scope(own, {Endpoint(frame.condition): frame.body_port})
         following = [frame.next_values[merge] for merge in frame.merges]
         controls = [
             each for merge in frame.merges for each in interpreter.controls(self.graph, frame.next_controls[merge])

@@ -44,7 +44,7 @@ def variable_keys(meta: Message) -> Mapping[str, str]:
     restore = nodes.get(meta.saver_def.restore_op_name.partition(":")[0])
     if restore is None:
         return keys
-    for name in main.reachable([restore.name]):
+    for name in main.reachable_nodes([restore.name]):
         called = nodes[name].attribute("f", nodes[name].op)
         if called in library.definitions:
             body = read_function(library.definitions[called], library)

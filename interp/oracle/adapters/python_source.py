@@ -232,7 +232,7 @@ class TensorFlowAdapter(PythonSourceAdapter):
             set_threads(1)
 
     def wrap(self, main: Callable[..., Any]) -> Callable[..., Any]:
-        compiled = main if self.level == "eager" else self.staged(main)
+        compiled = main if self.level == "eager" else self.stage(main)
 
         def run(*arguments: Any) -> Any:
             try:
@@ -244,7 +244,7 @@ class TensorFlowAdapter(PythonSourceAdapter):
 
         return run
 
-    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+    def stage(self, main: Callable[..., Any]) -> Callable[..., Any]:
         """The function as this form of TensorFlow runs it."""
         return main
 
@@ -285,7 +285,7 @@ class TensorFlowFunctionAdapter(TensorFlowAdapter):
             options["disable_meta_optimizer"] = True
         self.system.config.optimizer.set_experimental_options(options)
 
-    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+    def stage(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False)  # type: ignore[no-any-return]
 
 
@@ -304,7 +304,7 @@ class TensorFlowFramesAdapter(TensorFlowAdapter):
 
     dialect = TENSORFLOW_FRAMES
 
-    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+    def stage(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return main.__globals__["in_session"](main)  # type: ignore[no-any-return]
 
     def to_value(self, result: Any) -> Value:
@@ -328,7 +328,7 @@ class TensorFlowXlaAdapter(TensorFlowAdapter):
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         return refusing_open_sizes(program, super().compile(program))
 
-    def staged(self, main: Callable[..., Any]) -> Callable[..., Any]:
+    def stage(self, main: Callable[..., Any]) -> Callable[..., Any]:
         return self.system.function(main, autograph=False, jit_compile=True)  # type: ignore[no-any-return]
 
 

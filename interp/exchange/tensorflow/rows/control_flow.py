@@ -88,7 +88,7 @@ def evaluate_while(
 
 def argument_positions(graph: ForeignGraph, names: Sequence[str]) -> set[int]:
     """The positions of the parameters on which nodes depend."""
-    reached = graph.reachable(names)
+    reached = graph.reachable_nodes(names)
     return {position for position, argument in enumerate(graph.arguments) if argument.node in reached}
 
 
