@@ -134,9 +134,9 @@ def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) ->
         case "NOT" if required == _OPERAND:
             hint = "write `(not ...)`"
         case "FACTOR" if word == "*" and stack[-1:] == ["*"]:
-            hint = "there are no powers"
+            hint = "expressions have no powers"
         case "LPAR" if "LSQB" in expected:
-            required, hint = "an expression without calls", "there are no functions"
+            required, hint = "an expression without calls", "expressions have no functions"
         case "COMPARISON" if "OR" in expected:
             required, hint = "one comparison", "write `a < b and b < c` for a < b < c"
     return SyntaxFault(message, position, required=required, hint=hint)

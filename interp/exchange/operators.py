@@ -296,7 +296,7 @@ class _BranchState:
         if isinstance(content, MaybeUnassigned):
             self.reasons[key], content = content.reason, content.value
         if is_unassigned(content):
-            reason = content.reason if isinstance(content, Undefined) else f"the arm at {where} does not assign it"
+            reason = content.reason if isinstance(content, Undefined) else f"the branch at {where} does not assign it"
             self.reasons.setdefault(key, reason)
             tree = self.zeros.get(key) or (self._zeros(self.trees[key]) if key in self.trees else None)
             if tree is None:

@@ -468,7 +468,7 @@ class _Merger:
         UNBOUND if there is none. Notes which arm assigns the piece."""
         is_then_missing, is_else_missing = is_unassigned(then_value), is_unassigned(else_value)
         side, arm = (then_value, then) if is_then_missing else (else_value, otherwise)
-        reason = side.reason if isinstance(side, Undefined) else f"the arm at {arm.location} does not assign it"
+        reason = side.reason if isinstance(side, Undefined) else f"the branch at {arm.location} does not assign it"
         self.reasons[key] = label, reason
         if is_then_missing != is_else_missing:
             self.conditions[key] = self.predicate, is_else_missing

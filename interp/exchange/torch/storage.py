@@ -103,7 +103,7 @@ class TensorView:
         self.depth: int = base.depth + 1
         self.version = self.root.version
         if self.depth > MAX_VIEWS:
-            message = "views of views are too many"
+            message = "there are too many views of views"
             raise unsupported("limit", message, required=f"at most {MAX_VIEWS}", hint="call .clone()")
 
     def read(self) -> Any:
