@@ -13,7 +13,7 @@ from ...core.errors import Usage, plural
 from ...core.graph.graph import Edge, Graph
 from ...core.tag import Tag
 from ...core.types import Type, type_of
-from ...core.value import Value, admit, format_value
+from ...core.value import Value, abbreviate, admit
 from ..machine.event import Token
 from ..machine.state import State
 from ..queries.ask import parse_tag
@@ -49,7 +49,7 @@ class TokenChange(NamedTuple):
     def describe(self, graph: Graph) -> str:
         """The change in words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        values = f"{format_value(self.value)} instead of {format_value(value)}"
+        values = f"{abbreviate(self.value)} instead of {abbreviate(value)}"
         return f"{values} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
@@ -71,7 +71,7 @@ class TokenInjection(NamedTuple):
     def describe(self, graph: Graph) -> str:
         """The injection in words: `3 injected on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        return f"{format_value(value)} injected on port {port} of node {graph.nodes[number]} under {tag}"
+        return f"{abbreviate(value)} injected on port {port} of node {graph.nodes[number]} under {tag}"
 
 
 Edit: TypeAlias = TokenChange | TokenInjection

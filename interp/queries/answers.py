@@ -17,9 +17,9 @@ from typing import NamedTuple, Protocol, TypeAlias
 from ...core.errors import TagloomError
 from ...core.graph.graph import Graph, GraphNode, OutputRef
 from ...core.tag import Tag
-from ...core.value import Value, format_value
+from ...core.value import Value, abbreviate, format_value
 from ..machine.event import CellAddress, Event, Token
-from ..outcome.outcome import abbreviate_value, describe_bound, describe_cell, describe_value
+from ..outcome.outcome import abbreviate_value, describe_bound, describe_cell
 
 
 class TokenKey(NamedTuple):
@@ -112,7 +112,7 @@ class ArgumentOrigin:
         return f"argument {self.name}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return f"argument {self.name} = {format_value(self.value)}{_describe_change(self)}"
+        return f"argument {self.name} = {abbreviate(self.value)}{_describe_change(self)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +131,8 @@ class InjectedOrigin:
         return f"an injection at event {self.position}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return (
-            f"{describe_value(self.graph, self.token.value)}, injected at event {self.position}{_describe_change(self)}"
-        )
+        value = abbreviate_value(self.graph, self.token.value)
+        return f"{value}, injected at event {self.position}{_describe_change(self)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +157,7 @@ Origin: TypeAlias = FiringOrigin | ArgumentOrigin | InjectedOrigin | EarlierOrig
 
 
 def _describe_change(origin: Origin, form: str = ", {}") -> str:
-    return "" if origin.changed_value is None else form.format(f"changed to {format_value(origin.changed_value)}")
+    return "" if origin.changed_value is None else form.format(f"changed to {abbreviate(origin.changed_value)}")
 
 
 OriginId: TypeAlias = int
@@ -450,7 +449,7 @@ class WhyNotAnswer:
         if self.activation_status == "unopened":
             return "no such activation: it has not opened"
         tokens = [
-            f"{describe_value(self.graph, requirement.value)} on port {requirement.port}"
+            f"{abbreviate_value(self.graph, requirement.value)} on port {requirement.port}"
             + (f" from {requirement.origin.short_description}" if requirement.origin else "")
             for requirement in self.wait_entries[0].requirements
             if isinstance(requirement, WaitingToken)

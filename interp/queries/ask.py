@@ -17,7 +17,7 @@ from ...core.errors import TagloomError, Usage, plural
 from ...core.graph.graph import Graph, GraphNode
 from ...core.program import hints
 from ...core.tag import ROOT, Site, Tag
-from ...core.value import Value, format_value
+from ...core.value import Value, abbreviate
 from ..machine.event import Event, Token
 from ..machine.state import State
 from .answers import ArgumentOrigin, FiringOrigin, Origin, OriginId, TokenEdit, TokenKey, WhyNotAnswer
@@ -373,7 +373,7 @@ def operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, Origi
 
 def _describe_change(index: EventIndex, token: TokenKey) -> str:
     port = _describe_port(index.graph, token.node, token.port)
-    return f"changed to {format_value(index.changed_value(token))} on {port} under {token.tag}"
+    return f"changed to {abbreviate(index.changed_value(token))} on {port} under {token.tag}"
 
 
 def _describe_port(graph: Graph, node: int, port: int) -> str:

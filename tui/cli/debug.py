@@ -178,8 +178,8 @@ def reply_text(reply: CommandReply) -> str:
 
 
 def reply_json(reply: CommandReply) -> str:
-    """A reply as one line of JSON, for programs."""
-    return json.dumps(reply.to_json(), allow_nan=False)
+    """A reply as one line of JSON, for programs. Large arrays are written only here."""
+    return json.dumps(reply.to_json(), allow_nan=False, default=str)
 
 
 def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandReply], str]) -> int:

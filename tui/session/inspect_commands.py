@@ -18,9 +18,8 @@ from ...core.ops.effects import fill_placeholders
 from ...core.ops.indexing import parse_key
 from ...core.program.program import Location
 from ...core.tag import ROOT, Tag
-from ...core.value import abbreviate, format_value
+from ...core.value import abbreviate
 from ...interp.breakpoints.expression import compile_condition
-from ...interp.history.history import describe_token
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.event import Token
 from ...interp.machine.state import State
@@ -38,13 +37,16 @@ from .listing import (
     MAX_LINES,
     MAX_ROWS,
     ActivationTitles,
+    ArrayLiteral,
     OmittedActivations,
     abbreviate_outputs,
     describe_event,
+    describe_token,
     list_activations,
     list_events,
     results_data,
     token_data,
+    value_data,
     waiting_tokens,
 )
 from .node import (
@@ -125,7 +127,7 @@ def cells_data(graph: Graph, state: State) -> Iterator[dict[str, Any]]:
         yield {
             "cells": describe_value(graph, handle),
             "size": handle.size,
-            "full": {str(at): describe_value(graph, puts[0].inputs[2]) for at, puts in sorted(block.writes.items())},
+            "full": {str(at): value_data(graph, puts[0].inputs[2]) for at, puts in sorted(block.writes.items())},
             "deferred": {str(at): len(tokens) for at, tokens in sorted(block.deferred_reads.items())},
         }
 
@@ -173,10 +175,8 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
         "node": str(node),
         "op": node.op,
         "tag": str(tag),
-        "waiting": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "waiting"},
-        "ports": [
-            {"port": port.number, "has": port.status, "value": format_port_value(graph, port)} for port in states
-        ],
+        "waiting": {str(port.number): value_data(graph, port.value) for port in states if port.status == "waiting"},
+        "ports": [{"port": port.number, "has": port.status, "value": port_value_data(graph, port)} for port in states],
         "firings": history.state.firings_by_node[number],
         "fired_here": is_fired,
         "array": None,
@@ -202,14 +202,9 @@ def describe_port(graph: Graph, port: PortState) -> str:
     return f"port {port.number} {_PORT_WORDS[port.status]}{value}"
 
 
-def format_port_value(graph: Graph, port: PortState) -> str | None:
-    """The value at a port as text; None if there is none."""
-    match port.status:
-        case "literal":
-            return format_value(port.value)
-        case "consumed" | "waiting":
-            return describe_value(graph, port.value)
-    return None
+def port_value_data(graph: Graph, port: PortState) -> str | ArrayLiteral | None:
+    """The value at a port as data; None if there is none."""
+    return value_data(graph, port.value) if port.status in ("literal", "consumed", "waiting") else None
 
 
 def describe_array(graph: Graph, array: ArraySummary, chosen: str) -> str:
@@ -328,7 +323,7 @@ def require_outcome(session: Session) -> Outcome:
 def outcome(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     ending = require_outcome(session)
-    results = [None if value is None else format_value(value) for value in ending.results]
+    results = [None if value is None else value_data(ending.graph, value) for value in ending.results]
     texts = ("missing" if value is None else abbreviate(value) for value in ending.results)
     line = f"{ending.status}: {', '.join(texts)}"
     error = error_text(ending.error).split("\n") if ending.error is not None else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from ...core.errors import TagloomError, plural
 from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.types import OPAQUE_CLASSES, Handle
-from ...core.value import Value
+from ...core.value import MAX_PRINTED_ELEMENTS, Value, format_value
 from ...interp.history.history import History
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite
@@ -52,6 +53,29 @@ def describe_event(history: History, number: int, event: Event) -> str:
     return f"{came} at event {number}, and {waits}"
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayLiteral:
+    """A large array in the data of a reply. `str` is its literal, which takes long to write, and which most users of a
+    session never read."""
+
+    array: Value
+
+    def __str__(self) -> str:
+        return format_value(self.array)
+
+
+def value_data(graph: Graph, value: Value) -> str | ArrayLiteral:
+    """A value as data: a literal, or, for a handle, the node that made the cells."""
+    is_large = isinstance(value, np.ndarray) and value.size > MAX_PRINTED_ELEMENTS
+    return ArrayLiteral(value) if is_large else describe_value(graph, value)
+
+
+def describe_token(graph: Graph, token: Token) -> str:
+    """A token in words: `3 for port 0 of fib.add under main/fib`."""
+    value = abbreviate_for_text(graph, token.value)
+    return f"{value} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+
+
 def event_data(history: History, number: int, event: Event) -> dict[str, Any]:
     """An event as data; values are literals, and `worker` is the rank of its worker, if there were several."""
     graph, rank = history.graph, None if history.lanes is None else history.lanes.rank(number)
@@ -62,10 +86,10 @@ def event_data(history: History, number: int, event: Event) -> dict[str, Any]:
         "op": graph.nodes[event.token.node].op,
         "port": event.token.port,
         "tag": str(event.token.tag),
-        "token": describe_value(graph, event.token.value),
+        "token": value_data(graph, event.token.value),
         "fired": event.is_firing,
-        "inputs": None if event.inputs is None else [describe_value(graph, value) for value in event.inputs],
-        "outputs": {str(output): describe_value(graph, value) for output, value in event.outputs},
+        "inputs": None if event.inputs is None else [value_data(graph, value) for value in event.inputs],
+        "outputs": {str(output): value_data(graph, value) for output, value in event.outputs},
         "trap": event.trap,
     }
 
@@ -76,7 +100,7 @@ def token_data(graph: Graph, token: Token) -> dict[str, Any]:
         "node": str(graph.nodes[token.node]),
         "port": token.port,
         "tag": str(token.tag),
-        "value": describe_value(graph, token.value),
+        "value": value_data(graph, token.value),
     }
 
 
@@ -115,11 +139,11 @@ def is_position(data: Mapping[str, Any]) -> bool:
     return "position" in data
 
 
-def results_data(history: History) -> list[str | None]:
+def results_data(history: History) -> list[str | ArrayLiteral | None]:
     """The results by position, None for those that have not arrived."""
     state, graph = history.state, history.graph
     return [
-        describe_value(graph, state.results[number]) if number in state.results else None
+        value_data(graph, state.results[number]) if number in state.results else None
         for number in range(len(graph.results))
     ]
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from ...core.errors import Usage, plural
 from ...core.tag import ROOT, Tag
-from ...interp.history.history import describe_token
 from ...interp.queries.ask import DependenceLink, parse_tag
 from ...interp.queries.why_not import could_fire
 from .command import CommandArguments, CommandGroup, CommandResult, parse_number, truncate_lines, with_omitted_count
-from .listing import MAX_LINES, MAX_ROWS, list_flight, token_data
+from .listing import MAX_LINES, MAX_ROWS, describe_token, list_flight, token_data
 from .node import last_firing_tag, parse_node_and_tag
 from .session import Session
 

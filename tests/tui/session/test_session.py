@@ -10,10 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from support.observe.ctrl_c import ctrl_c_after
 from tagloom.core.tag import ROOT
+from tagloom.core.value import format_value
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
@@ -23,6 +25,7 @@ from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
+from tagloom.tui.session.listing import ArrayLiteral
 from tagloom.tui.session.loop_end import describe_loop_end
 from tagloom.tui.session.mark_commands import find_nodes
 from tagloom.tui.session.run import SessionRun
@@ -680,6 +683,27 @@ def test_nothing_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     session = session_of("acts.py:told", "2")
     run_commands(session, 'log fired "x"', "continue", "runs", "help")
     assert capsys.readouterr() == ("", "")
+
+
+def test_large_arrays_are_abbreviated() -> None:
+    """Replies write the first elements and the last of a large array. Their data have its literal, which is formatted
+    only if it is read: a step of a network would take a fifth of a second."""
+
+    @tl.function
+    def twice(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
+        return x + x
+
+    session, data = new_session(), np.arange(10_000.0)
+    session.add_run(twice.history(data))
+    lines = ["flight", "state", "step 2", "inspect add", "why add", "values add", "back", "run", "why add", "outcome"]
+    lines += ["goto 1", f"change 0 {[0.5] * 10_000}", "run", "why add", "runs"]
+    for line in lines:
+        reply = session.execute(line)
+        assert reply.ok and all(len(text) < 300 for text in reply.text), (line, reply.text)
+    assert "changed to float64[10000](0.5, 0.5, 0.5, ..., 0.5)" in "".join(session.execute("why add").text)
+    reply = session.execute("goto 1")
+    assert isinstance(reply.data["last"]["token"], ArrayLiteral)
+    assert json.loads(debug.reply_json(reply))["data"]["last"]["token"] == format_value(data)
 
 
 def test_printed_text_is_escaped(folder: Path) -> None:
