@@ -59,7 +59,7 @@ LIVE_PICTURES = {
 }
 
 
-EVERYDAY_WORDS = {"back", "base", "case", "command", "enter", "exit", "frame", "part", "reference", "step"}
+EVERYDAY_WORDS = {"back", "base", "case", "choice", "command", "enter", "exit", "frame", "part", "reference", "step"}
 """Terms that prose uses in other senses; they are not explained where they stand."""
 
 
