@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...ops.type_rules import ATTRIBUTE_INTEGER_BOUND
+from .. import linalg_functions as _linalg_functions
 from ..eager.apply import apply
 from ..linalg_functions import *  # noqa: F403
 from ..sizes import static_integer
@@ -35,6 +36,34 @@ from .numeric import max as largest
 from .numeric import min as smallest
 from .numeric import sum as total
 from .padding import pad
+
+__all__ = [
+    "QR",
+    "SVD",
+    "Eigh",
+    "Slogdet",
+    "cross",
+    "diagonal",
+    "eigh",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "svd",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]
+__all__ += _linalg_functions.__all__
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class QR(NamedTuple):
