@@ -34,9 +34,10 @@ from .style import (
     LINE_LOOKS,
     SHAPE_FACTORS,
     SMALL_FONT_SIZE,
+    YELLOW,
     Theme,
 )
-from .view import MAX_LINE_LENGTH, Badge, BadgeRoom, Box, Cluster, View, ViewArrow
+from .view import MAX_LINE_LENGTH, Badge, BadgeMark, BadgeRoom, Box, Cluster, View, ViewArrow
 
 CAPTION_WIDTH = 72
 """The width at which captions are wrapped."""
@@ -47,9 +48,9 @@ CAPTION_LETTER_WIDTH = 7.5
 BADGE_MARGIN, BADGE_LETTER_WIDTH, DETAIL_LETTER_WIDTH, BADGE_HEIGHT = 34, 8.5, 6.5, 24
 """The room for a badge in points: besides its text, for each letter of the text and of the detail, and its height."""
 
-TITLE_GAP, SUBTITLE_GAP = (f'<br/><font point-size="{points}">&#160;</font><br/>' for points in (2, 3))
-"""The breaks between two lines of a title, and between a title and the line below it: with a low line, without which
-underscores touch the next one."""
+TITLE_GAP, SUBTITLE_GAP, CAPTION_GAP = (f'<br/><font point-size="{points}">&#160;</font><br/>' for points in (2, 3, 2))
+"""The breaks between two lines of a title, between a title and the line below it, and between two lines of a caption:
+with a low line, without which underscores touch the next one."""
 
 MARGIN, FLAT_MARGIN = "0.08,0.04", "0.08,0"
 """The room in inches between the text of a box and its shape. Graphviz draws a slanted or round shape higher than its
@@ -103,7 +104,7 @@ def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     >>> print(escape_markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
     """
-    return html.escape(single_line(text, longest)).replace("\\", "&#92;")
+    return html.escape(printable(text, longest)).replace("\\", "&#92;")
 
 
 def escape_tooltip(text: str) -> str:
@@ -112,11 +113,11 @@ def escape_tooltip(text: str) -> str:
     >>> print(escape_tooltip(r"a<b & \N"))
     a<b &amp; \\N
     """
-    escaped: str = import_graphviz().escape(single_line(text, 200).replace("&", "&amp;"))
+    escaped: str = import_graphviz().escape(printable(text, 200).replace("&", "&amp;"))
     return escaped
 
 
-def single_line(text: str, longest: int = MAX_LINE_LENGTH) -> str:
+def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     """Text as one line of limited length; control characters become Python escapes."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
     return escape_line(cut.replace("\t", " ")) or " "
@@ -129,7 +130,7 @@ def wrap_title(title: str, width: int) -> Sequence[str]:
     >>> wrap_title("float32(0.1) * permute_dims_20", 20), wrap_title("fib + fib_1", 20)
     (['float32(0.1) *', 'permute_dims_20'], ['fib + fib_1'])
     """
-    cut = re.sub("\u2026 ([0-9,]+) more", "\u2026\u00a0\\1\u00a0more", single_line(title))
+    cut = re.sub("\u2026 ([0-9,]+) more", "\u2026\u00a0\\1\u00a0more", printable(title))
     return wrap(cut, width, break_long_words=False, break_on_hyphens=False) if len(cut) > width else [cut]
 
 
@@ -166,7 +167,7 @@ def label_markup(view: View, theme: Theme) -> str:
     if not lines:
         return ""
     # The first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off.
-    text = "<br/>".join(["&#160;", *lines])
+    text = CAPTION_GAP.join(["&#160;", *lines])
     if room is None:
         return text
     width = room.line_length * CAPTION_LETTER_WIDTH
@@ -181,11 +182,17 @@ def wrap_caption(caption: str) -> list[str]:
 def legend_markup(view: View, theme: Theme) -> str:
     """Markup that explains the marks in a view."""
     marks = view.marks if view.caption_room is None else view.caption_room.marks
-    meanings = ((theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in marks if mark != "more")
+    meanings = ((_sign_colour(mark, theme), BADGE_LOOKS[mark]) for mark in marks if mark != "more")
     entries = "&#160;&#160; ".join(
         f'<font color="{colour}">{sign.glyph}</font> {sign.meaning}' for colour, sign in meanings
     )
     return f'<font point-size="{SMALL_FONT_SIZE}">{entries}</font>' if entries else ""
+
+
+def _sign_colour(mark: BadgeMark, theme: Theme) -> str:
+    """The colour of a sign in the legend: that of its badges, but that of text where it can hardly be seen."""
+    colour = BADGE_LOOKS[mark].colour
+    return theme.foreground if colour == YELLOW and theme is LIGHT else theme.resolve_colour(colour)
 
 
 def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View, depth: int = 0) -> None:
