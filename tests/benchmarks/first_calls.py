@@ -3,13 +3,14 @@
 
 Each run is a process of its own, with a copy of a cache that has only what all programs share; with `--empty`, with an
 empty one. Timers stand around the passes of numba and the calls of LLVM, and a stage within another one does not count
-for the outer one. A figure is the median of the runs."""
+for the outer one. A figure is the median of the runs. Where JAX is installed, the last line has the first call of its
+step, in processes that take turns with the others; JAX is imported before it, numba during it."""
 
 from __future__ import annotations
 
 import argparse
 import functools
-import importlib
+import importlib.util
 import json
 import os
 import shutil
@@ -119,6 +120,14 @@ def first_call(row: str) -> None:
     print(json.dumps({"seconds": timers.seconds, "counts": timers.counts, "all": total, "names": timers.names}))
 
 
+def first_call_of_jax(row: str) -> None:
+    """In a process of its own: the first call of a row by JAX."""
+    step = importlib.import_module("systems.jax_training").step(row, ROWS[row])
+    begun = time.process_time()
+    step()
+    print(json.dumps({"all": time.process_time() - begun}))
+
+
 def build(row: str, tl: Any) -> Callable[[], Any]:
     """A call of a row."""
     if row == "fib":
@@ -129,12 +138,12 @@ def build(row: str, tl: Any) -> Callable[[], Any]:
     return lambda: step.run(*arguments, engine="compiled").value
 
 
-def measure(row: str, folder: str) -> dict[str, Any]:
+def measure(row: str, folder: str, option: str = "--child") -> dict[str, Any]:
     """The first call of a row in a new process, with this cache."""
     environment = {"PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])}
     environment |= {"TAGLOOM_CACHE": folder, "TAGLOOM_BACKGROUND": "off"}
     environment |= {"PYTHONDONTWRITEBYTECODE": ""}  # users import compiled modules, too
-    command = [sys.executable, str(HERE / "first_calls.py"), "--child", row]
+    command = [sys.executable, str(HERE / "first_calls.py"), option, row]
     process = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=True)
     result: dict[str, Any] = json.loads(process.stdout.splitlines()[-1])
     return result
@@ -158,11 +167,14 @@ def main() -> None:
     parser.add_argument("--empty", action="store_true", help="with an empty cache")
     parser.add_argument("--names", action="store_true", help="also the names of the functions that numba compiles")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--jax-child", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.child:
-        first_call(asked.child)
+    if asked.child or asked.jax_child:
+        first_call(asked.child) if asked.child else first_call_of_jax(asked.jax_child)
         return
     results: dict[str, list[dict[str, Any]]] = {row: [] for row in asked.only}
+    jax_results: dict[str, list[float]] = {row: [] for row in asked.only}
+    has_jax = importlib.util.find_spec("jax") is not None
     with TemporaryDirectory() as shared:
         if not asked.empty:
             shared_cache(shared, asked.only)
@@ -171,6 +183,8 @@ def main() -> None:
                 with TemporaryDirectory() as folder:
                     shutil.copytree(shared, folder, dirs_exist_ok=True)
                     results[row].append(measure(row, folder))
+                    if has_jax and row != "fib":
+                        jax_results[row].append(measure(row, folder, "--jax-child")["all"])
 
     def medians(part: str, key: str) -> list[str]:
         return [number(statistics.median(run[part].get(key, 0) for run in runs)) for runs in results.values()]
@@ -178,6 +192,8 @@ def main() -> None:
     lines = [[stage, *medians("seconds", stage)] for stage in STAGES if stage != IMPORT]
     lines.append(["all", *(number(statistics.median(run["all"] for run in runs)) for runs in results.values())])
     lines += [[count, *medians("counts", count)] for count in COUNTS]
+    if has_jax:
+        lines.append(["JAX, all", *(number(statistics.median(runs)) if runs else "" for runs in jax_results.values())])
     print(markdown(["stage, s of processor time", *results], lines))
     if asked.names:
         for row, runs in results.items():

@@ -183,6 +183,8 @@ def results_like(operands: Sequence[Any], value: Any) -> Any:
     """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
     for operand in operands:  # `any` takes 0.5 us longer
         if isinstance(operand, _CONCRETE):
+            if type(value) is np.ndarray:
+                return ConcreteArray(_result_literal(value))
             leaves, structure = flatten(value, by_reference=True, is_leaf=None)
             return unflatten(structure, [ConcreteArray(_result_literal(leaf)) for leaf in leaves])
     return value

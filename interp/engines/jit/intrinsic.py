@@ -13,6 +13,21 @@ from numba import types
 from numba.core.extending import _Intrinsic
 from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate, infer, infer_global
+from numba.np import linalg
+
+
+def _import_array_functions() -> None:
+    """Import numba's functions of arrays without SciPy's linear algebra. They import it to see whether it is there,
+    which takes a tenth of a second; `matrices.load_product` does so where BLAS may be called."""
+    ensure_blas = linalg.ensure_blas
+    linalg.ensure_blas = lambda: None
+    try:
+        from numba.np import arraymath  # noqa: F401
+    finally:
+        linalg.ensure_blas = ensure_blas
+
+
+_import_array_functions()
 
 
 class Intrinsic(_Intrinsic):  # type: ignore[misc]

@@ -72,6 +72,27 @@ def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path, background: s
     assert outputs == [f"Returned {loads_numba}\n" * 2, "Returned False\n" * 2]
 
 
+WITHOUT_SCIPY = """
+import sys
+import numpy as np
+import tagloom as tl
+double = tl.function(lambda x: x * 2.0)
+square = tl.function(lambda x: x @ x)
+for function in (double, square):
+    print(function.run(np.ones((3, 3)), engine="compiled").status, "scipy.linalg" in sys.modules)
+"""
+
+
+@pytest.mark.full
+def test_only_matrix_products_import_linear_algebra() -> None:
+    """Programs on arrays do not import SciPy's linear algebra, which takes a tenth of a second, unless they have matrix
+    products: these may call BLAS, and then Ctrl-C must not meet its import."""
+    command = [sys.executable, "-c", WITHOUT_SCIPY]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [
+        "Returned", "False", "Returned", "True",
+    ]  # fmt: skip
+
+
 GENERATED = """
 import sys
 sys.path.insert(0, sys.argv[1])
