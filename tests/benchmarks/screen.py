@@ -1,5 +1,6 @@
 """The response time of the debugger: `python tests/benchmarks/screen.py [N]`, on fib(N); fib(23) has a million events.
-`python tests/benchmarks/screen.py goals` measures what has a goal: keys at 10^6 and at 10^7 events, and starts.
+`python tests/benchmarks/screen.py goals` measures what has a goal: keys at 10^6 and at 10^7 events, and starts;
+`python tests/benchmarks/screen.py network` measures keys in the training of a network, whose tokens are arrays.
 
 A key is pressed, and a clock runs until its effect has been painted. Meanwhile a second clock measures the longest time
 for which the screen was blocked. A command that passes over much of the run may take long, but must not block the
@@ -26,6 +27,7 @@ from onscreen import Screen, shown  # noqa: E402
 from terminals import terminal  # noqa: E402
 
 FIB = "papers_examples/recursion/fib.py"
+NETWORK = "papers_examples/tensorflow/digits.py"
 
 KEYS = "sSeEwWnNiuUzplxA"
 ASKED = ("why add", "who add", "why-not add", "values add", "inspect add", "where")
@@ -152,6 +154,17 @@ async def run_and_press_keys(screen: Screen, clock: Clock) -> None:
     await press_keys(screen, clock, 0, known)
 
 
+async def script_of_network(screen: Screen) -> None:
+    """The first steps of a training, one by one, and then keys anywhere in it."""
+    clock = Clock(screen, Pulse())
+    await screen.app.wait_until_idle()
+    for _ in range(COUNT // 5):
+        await clock.press("s")
+    clock.say("steps")
+    await do_and_paint(screen, "run")
+    await press_keys(screen, clock, 0, len(screen.app.session.history))
+
+
 async def script(screen: Screen) -> None:
     pulse, draw = Pulse(), random.Random(7)
     beating = asyncio.create_task(pulse.beat())
@@ -226,6 +239,8 @@ def main(word: str) -> None:
             shown(script_at_far_event, str(ROOT / FIB), "28", schedule="lifo")
         case "keys":
             shown(script_of_keys, str(ROOT / FIB), "23", whole=True)
+        case "network":
+            shown(script_of_network, str(ROOT / NETWORK), "20", whole=True)
         case number:
             shown(script, str(ROOT / FIB), number, whole=True)
 
