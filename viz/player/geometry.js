@@ -115,6 +115,7 @@ const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const BOX_PLACES = [0, 1, 2, 3, 4, 5];
 const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5];
+const LIFTS = [0, -1, 1, -2, 2];
 const PILL_OVERLAP_COST = 16, LETTER_OVERLAP_COST = 256;
 
 function overlapArea(a, b) {
@@ -127,23 +128,30 @@ const cutArea = (rect) => (rect.right - rect.left) * (rect.bottom - rect.top) - 
 
 const toRect = ({ x, y, width, height }) => ({ left: x, top: y, right: x + width, bottom: y + height });
 
-// The area in which a stack on an arrow could be.
-const NEAR_DISTANCE = 60;
+// The area in which a stack on an arrow could be: its middle is at most MAX_ASIDE away, and its half is narrower than
+// the rest.
+const MAX_ASIDE = 130, NEAR_DISTANCE = 210;
 
 function areaAround(points) {
   const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
   return { left: Math.min(...xs) - NEAR_DISTANCE, right: Math.max(...xs) + NEAR_DISTANCE, top: Math.min(...ys) - NEAR_DISTANCE, bottom: Math.max(...ys) + NEAR_DISTANCE };
 }
 
-// Candidate places for a stack: on its arrow, then beside it by multiples of half its width; or around its box.
-function* candidatePlaces([{ arrow, part }], half) {
-  const places = arrow >= 0 ? ARROW_PLACES[part] : BOX_PLACES;
-  for (const aside of arrow >= 0 ? SIDEWAYS : [0]) for (const place of places) yield [place, aside * half];
+// Candidate places for a stack: on its arrow, then beside it by multiples of half its width, then above and below; or
+// around its box.
+function* candidatePlaces([{ arrow, part, of }], half) {
+  if (arrow < 0) return yield* BOX_PLACES.map((place) => [place, 0, 0]);
+  for (const lift of LIFTS) {
+    for (const aside of lift ? SIDEWAYS.slice(0, 5) : SIDEWAYS) {
+      if (Math.abs(aside * half) > MAX_ASIDE) continue;
+      for (const place of ARROW_PLACES[part]) yield [place, aside * half, lift * (of + 1) * PILL_HEIGHT];
+    }
+  }
 }
 
-function stackRect(stack, half, place, aside) {
+function stackRect(stack, half, place, aside, lift) {
   const [{ arrow, token }] = stack, point = arrow >= 0 ? pointOnArrow(arrow, place) : pointBesideBox(boxOfToken(token), place, half, stack.length);
-  const x = point.x + aside, { y } = point;
+  const x = point.x + aside, y = point.y + lift;
   return { left: x - half, right: x + half, top: y - (stack.length * PILL_HEIGHT) / 2, bottom: y + (stack.length * PILL_HEIGHT) / 2 };
 }
 
@@ -163,7 +171,7 @@ function placeStacks(stacks) {
       if (!best) break;
     }
     taken.push(area);
-    for (const spot of stack) [spot[arrow >= 0 ? "part" : "place"], spot.aside] = chosen;
+    for (const spot of stack) [spot[arrow >= 0 ? "part" : "place"], spot.aside, spot.lift] = chosen;
   }
 }
 

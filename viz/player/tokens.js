@@ -44,7 +44,7 @@ function tokenSpots(live, filter) {
 
 function spotPoint(spot, part) {
   const point = spot.arrow >= 0 ? pointOnArrow(spot.arrow, part) : pointBesideBox(boxOfToken(spot.token), spot.place, pillWidth(spot) / 2, spot.of);
-  return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
+  return { x: point.x + spot.aside, y: point.y + spot.lift + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
 }
 
 // The text of a pill: a value, or the number of tokens that are not shown; both if there is room for one pill only.
@@ -173,7 +173,7 @@ function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
 
 // Marks on boxes: those that have just fired, can fire, have trapped or are chosen; and results that have arrived.
 
-// Marks are left of their boxes, or right of them if they would be cut, or hide another box, on the left and not there.
+// Marks are left of their boxes, or right of them if they would be cut, or hide something, on the left and not there.
 const MARK_CHARACTER_WIDTH = 6.2;
 let markedBoxes = [], markRects = [];
 
@@ -203,10 +203,10 @@ function buildMarks(live, events) {
   }));
 }
 
-// How much of other boxes a mark hides, and how much of it is cut.
+// How much of other boxes and of letters a mark hides, and how much of it is cut.
 function hiddenByMark(mark) {
   const rect = markRect(mark);
-  return cutArea(rect) + boxRects.reduce((sum, box) => sum + overlapArea(rect, box), 0);
+  return cutArea(rect) + [...boxRects, ...letterRects].reduce((sum, other) => sum + overlapArea(rect, other), 0);
 }
 
 // The area of a mark, from the width of its characters, since it may not be in the drawing yet.
