@@ -275,6 +275,25 @@ def iterate_list(staging: Staging, owner: StagedValue, node: ast.AST) -> Iterati
     return Iteration(has_item, item)
 
 
+def reverse_items(staging: Staging, owner: StagedValue, node: ast.AST) -> Iteration:
+    """The iteration of `reversed` of a list. As in Python, it begins at the item that is last when it begins, and ends
+    early if the list has become shorter than the position."""
+    size = staging.for_each_class(
+        owner, node, lambda pool, instance: staging.number("i", length(staging, pool, instance))
+    )
+    last = staging.emit("subtract", size.leaves[0], 1)
+
+    def index(position: Any) -> Any:
+        return staging.emit("subtract", last, position)
+
+    def has_item(position: Any) -> Any:
+        has_begun = staging.emit("greater_equal", index(position), 0)
+        is_inside = iterate_list(staging, owner, node).has_item(index(position))
+        return staging.emit("logical_and", has_begun, is_inside)
+
+    return Iteration(has_item, lambda position: iterate_list(staging, owner, node).item(index(position)))
+
+
 def enumerate_items(staging: Staging, inner: Iteration) -> Iteration:
     """The iteration of `enumerate`."""
 

@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -389,14 +389,32 @@ class Generation(Calls):
 
     def _run_for(self, statement: ast.For) -> None:
         call = statement.iter
-        if isinstance(call, ast.Call) and self._is_builtin(call.func, range) and not call.keywords:
+        if self._is_call(call, range):
             self._run_range(statement, [self.evaluate(argument) for argument in call.args])
+            return
+        if self._is_call(call, reversed) and len(call.args) == 1 and self._is_call(call.args[0], range):
+            self._run_range(statement, self._reversed_bounds(call.args[0]))
             return
         iteration = self._iteration(statement.iter)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
         else:
             self._run_unrolled(statement, iteration)
+
+    def _is_call(self, node: ast.expr, function: Any) -> TypeGuard[ast.Call]:
+        """Whether an expression is a call of a builtin, without keywords and starred arguments."""
+        is_plain = isinstance(node, ast.Call) and not node.keywords
+        return is_plain and not any(isinstance(each, ast.Starred) for each in node.args) and self._is_builtin(node.func, function)
+
+    def _reversed_bounds(self, call: ast.Call) -> list[StagedValue]:
+        """The bounds of the range that is `reversed` of a range whose step is 1 or -1."""
+        bounds = [self.evaluate(argument) for argument in call.args]
+        start, stop = (self.constant(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
+        step = bounds[2] if len(bounds) == 3 else self.constant(1)
+        if step.layout not in (ConstantLayout(1), ConstantLayout(-1)):
+            raise NotSpeculable(f"`{ast.unparse(call)}` backwards, whose step is neither 1 nor -1, has no graph")
+        first, end = (self.binary(ast.Sub(), bound, step, call) for bound in (stop, start))
+        return [first, end, self.constant(-step.layout.value)]  # type: ignore[union-attr]
 
     def _run_unrolled(self, statement: ast.For, items: Sequence[StagedValue]) -> None:
         if len(items) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
@@ -416,12 +434,18 @@ class Generation(Calls):
         if isinstance(node, ast.Call) and not any(isinstance(argument, ast.Starred) for argument in node.args):
             for function in (zip, enumerate, reversed):
                 if not node.keywords and node.args and self._is_builtin(node.func, function):
+                    if function is reversed and len(node.args) == 1:
+                        return self._reverse(node.args[0])
                     parts = [self._iteration(argument) for argument in node.args]
                     if function is zip or len(parts) == 1:
                         return self._combine(function, parts, node)
         value = self.evaluate(node)
         if isinstance(value.layout, ReferenceLayout):
             return containers.iterate_list(self, value, node)
+        return self._sequence_items(value)
+
+    def _sequence_items(self, value: StagedValue) -> list[StagedValue]:
+        """The items of a tuple, a static list or a new list, over which a loop is unrolled."""
         is_tuple = isinstance(value.layout, TupleLayout) or (
             isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
         )
@@ -429,19 +453,24 @@ class Generation(Calls):
             raise NotSpeculable(f"a loop over {with_article(value.layout)} has no graph")
         return self.items(value)
 
+    def _reverse(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
+        """The iteration of `reversed` of an expression."""
+        value = self.evaluate(node)
+        if isinstance(value.layout, ReferenceLayout):
+            return containers.reverse_items(self, value, node)
+        return self._sequence_items(value)[::-1]
+
     def _combine(
         self, function: Any, parts: Sequence[containers.Iteration | list[StagedValue]], node: ast.expr
     ) -> containers.Iteration | list[StagedValue]:
-        """`zip`, `enumerate` or `reversed`."""
+        """`zip` or `enumerate`."""
         iterations = [part for part in parts if isinstance(part, containers.Iteration)]
         lists = [part for part in parts if isinstance(part, list)]
-        if (iterations and lists) or (iterations and function is reversed):
+        if iterations and lists:
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
         if iterations:
             is_zip = function is zip
             return containers.zip_items(self, iterations) if is_zip else containers.enumerate_items(self, iterations[0])
-        if function is reversed:
-            return lists[0][::-1]
         if function is enumerate:
             lists = [[self.constant(position) for position in range(len(lists[0]))], lists[0]]
         return [self.tuple_of(row) for row in zip(*lists, strict=False)]

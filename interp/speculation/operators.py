@@ -174,6 +174,8 @@ class PythonOperators(ObjectOperations):
             return arithmetic.compare(self, name, left, right, node)
         if any(isinstance(layout, ReferenceLayout) and self._has_comparison(layout) for layout in layouts):
             return self._compare_objects(name, left, right, node)
+        if all(map(_is_tuple, layouts)):
+            return self._compare_tuples(name, self.items(left), self.items(right), node)
         if name not in ("Eq", "NotEq"):
             raise NotSpeculable(f"{layouts[0]} and {layouts[1]} are compared by order")
         if text.is_text(left) and text.is_text(right) and any(isinstance(layout, TextLayout) for layout in layouts):
@@ -186,6 +188,34 @@ class PythonOperators(ObjectOperations):
         else:
             is_equal = self._is_same(left, right)
         return self.predicate_value(self.negate(is_equal) if name == "NotEq" else is_equal)
+
+    def _compare_tuples(
+        self, name: str, left: Sequence[StagedValue], right: Sequence[StagedValue], node: ast.AST
+    ) -> StagedValue:
+        """A comparison of tuples: that of the first items that differ, or of the lengths. Python compares identities
+        first, so floats are asserted to be numbers."""
+        if name in ("Eq", "NotEq") and len(left) != len(right):
+            return self.constant(name == "NotEq")
+        comparison = getattr(ast, name)()
+        for item in (*left, *right):
+            if any(number_kind(option) == "f" for option in options_of(item.layout)):
+                is_number = self.truth(self.compare(ast.Eq(), item, item, node), node)
+                self.check(is_number, node, "no item is NaN", "Python compares identities first")
+
+        def compare_from(position: int) -> StagedValue:
+            if position == min(len(left), len(right)):
+                sizes = [self.constant(len(items)) for items in (left, right)]
+                return self.compare(comparison, *sizes, node)
+            pair = left[position], right[position]
+            is_equal = self.truth(self.compare(ast.Eq(), *pair, node), node)
+
+            def compare_items() -> StagedValue:
+                is_order = name not in ("Eq", "NotEq")
+                return self.compare(comparison, *pair, node) if is_order else self.constant(name == "NotEq")
+
+            return self.branch(is_equal, lambda: compare_from(position + 1), compare_items)
+
+        return compare_from(0)
 
     def _require_plain_equality(self, layout: Layout) -> None:
         """Raises NotSpeculable for values whose `==` is neither identity nor that of constants."""
@@ -334,6 +364,13 @@ class PythonOperators(ObjectOperations):
 def _is_plain_enum(value: Any) -> bool:
     """Whether a value is a member of an enumeration that is equal only to itself."""
     return isinstance(value, Enum) and static_attribute(type(value), "__eq__") is object.__eq__
+
+
+def _is_tuple(layout: Layout) -> bool:
+    """Whether a value is a tuple, and of no class that derives from it."""
+    if isinstance(layout, ConstantLayout):
+        return type(layout.value) is tuple
+    return isinstance(layout, TupleLayout) and layout.kind is tuple
 
 
 _COMPARISON_METHODS = {"Eq": "eq", "NotEq": "ne", "Lt": "lt", "LtE": "le", "Gt": "gt", "GtE": "ge"}
