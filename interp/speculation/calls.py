@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import bisect
+import heapq
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -163,6 +166,10 @@ class Calls(PythonOperators):
             return self._call_nested(target, arguments, keywords, node)
         if python is print:
             return self._call_print(arguments, keywords, node)
+        if type(python) is BuiltinFunctionType and python in _LIST_FUNCTIONS and not keywords:
+            return self._call_list_function(python, arguments)
+        if python is reduce and not keywords:
+            return self._reduce(arguments, node)
         result = None if keywords else self._call_builtin(python, arguments, node)
         if result is not None:
             return result
@@ -171,6 +178,41 @@ class Calls(PythonOperators):
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _call_list_function(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
+        """A call of a function of the standard library whose first argument is a list."""
+        implementation = _LIST_FUNCTIONS[function]
+        is_list = arguments and isinstance(arguments[0].layout, ReferenceLayout)
+        is_list = is_list and all(issubclass(pool, ListPool) for pool in arguments[0].layout.classes)  # type: ignore[union-attr]
+        if not is_list or len(arguments) != implementation.__code__.co_argcount:
+            raise NotSpeculable(f"this call of {function.__name__} has no graph")
+        return self.call_library(implementation, arguments)
+
+    def _reduce(self, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
+        """`functools.reduce`: of a list by a loop, of a tuple call by call."""
+        if len(arguments) not in (2, 3):
+            raise NotSpeculable("this call of reduce has no graph")
+        function, items, *start = arguments
+        if isinstance(items.layout, ReferenceLayout):
+            if not start:
+                raise NotSpeculable("reduce() of a list without an initial value has no graph")
+            return self.call_library(library.fold, [function, items, *start])
+        remaining = [*start, *self.sequence_items(items)]
+        if not remaining:
+            self.check(False, node, "reduce() has an item", "Python raises TypeError")
+        result = remaining[0]
+        for item in remaining[1:]:
+            pair = [result, item]
+            result = self.dispatch(function, partial(self.call_value, arguments=pair, keywords={}, node=node))
+        return result
+
+    def takes_arrays(self, function: StagedValue) -> bool:
+        """Whether a value is a function of NumPy or tagloom that takes arrays, and nests of their elements."""
+        if not isinstance(function.layout, ConstantLayout):
+            return False
+        python = python_function(function.layout.value)
+        is_numpy = type(python) in _NUMPY_FUNCTION_CLASSES and python in FUNCTIONS
+        return is_numpy or python in _ARRAY_FUNCTIONS_BY_IDENTITY
 
     def _construct_named_tuple(
         self, owner: Any, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
@@ -196,7 +238,7 @@ class Calls(PythonOperators):
         """A call of a builtin without keywords; None for anything else."""
         first = arguments[0] if len(arguments) == 1 else None
         if function is isinstance and len(arguments) == 2:
-            return self.dispatch(arguments[0], lambda value: self._isinstance([value, arguments[1]], node))
+            return self.dispatch(arguments[0], lambda value: self.is_instance(value, arguments[1], node))
         if function is list and not arguments and not self.observation.has_static_objects:
             return containers.new_list(self, [], node)
         if function is getattr or function is hasattr or function is setattr:
@@ -260,8 +302,8 @@ class Calls(PythonOperators):
             return value.leaves[0]
         return self.array_operand(value)
 
-    def _isinstance(self, values: list[StagedValue], node: ast.AST) -> StagedValue:
-        value, classes = values
+    def is_instance(self, value: StagedValue, classes: StagedValue, node: ast.AST) -> StagedValue:
+        """`isinstance(value, classes)`."""
         targets = self.items(classes) if isinstance(classes.layout, TupleLayout) else [classes]
         kinds = tuple(target.layout.value for target in targets if isinstance(target.layout, ConstantLayout))
         if len(kinds) != len(targets) or any(type(kind) is not type for kind in kinds):
@@ -284,17 +326,11 @@ class Calls(PythonOperators):
                 raise NotSpeculable(f"{owner.__qualname__} has __class__")
         if isinstance(layout, StaticLayout):
             return self.constant(issubclass(layout.object.owner, kinds))
-        instance = StagedValue(ReferenceLayout(layout.classes, False), value.leaves)
 
-        def of_object() -> StagedValue:
-            return self.for_each_class(
-                instance, node, lambda owner, _: self.constant(issubclass(_python_class(owner), kinds))
-            )
+        def of_class(owner: type, _: StagedValue) -> StagedValue:
+            return self.constant(issubclass(_python_class(owner), kinds))
 
-        if not layout.is_optional:
-            return of_object()
-        is_object = self.emit("greater_equal", value.leaves[0], 0)
-        return self.branch(is_object, of_object, lambda: self.constant(issubclass(type(None), kinds)))
+        return self.for_each_object(value, node, of_class, lambda: self.constant(issubclass(type(None), kinds)))
 
 
 _NUMPY_FUNCTION_CLASSES = (np.ufunc, type(np.sum), type(np.zeros), FunctionType)
@@ -331,3 +367,12 @@ _LIBRARY = {
     sorted: library.sort,
 }
 """Builtins that take a list, each with its implementation in `library`."""
+_LIST_FUNCTIONS: dict[Any, Any] = {
+    heapq.heappush: library.push,
+    heapq.heappop: library.pop_smallest,
+    heapq.heapify: library.make_heap,
+    bisect.bisect_left: library.bisect_left,
+    bisect.bisect_right: library.bisect_right,
+    bisect.insort_right: library.insert_sorted,
+}
+"""Functions of the standard library that take a list, and other arguments; `bisect.bisect` is `bisect_right`."""

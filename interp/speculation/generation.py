@@ -22,7 +22,7 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
 from ...core.frontend.source.reader import FunctionNode
 from ..training.optimizers import Optimizer
-from . import arithmetic, containers, handlers, numpy_arrays, text, training
+from . import arithmetic, containers, handlers, numpy_arrays, patterns, text, training
 from .calls import Calls
 from .dataclass_fields import dataclass_fields
 from .heap import VariableKey, class_problem, static_attribute
@@ -403,8 +403,9 @@ class Generation(Calls):
 
     def _is_call(self, node: ast.expr, function: Any) -> TypeGuard[ast.Call]:
         """Whether an expression is a call of a builtin, without keywords and starred arguments."""
-        is_plain = isinstance(node, ast.Call) and not node.keywords
-        return is_plain and not any(isinstance(each, ast.Starred) for each in node.args) and self._is_builtin(node.func, function)
+        if not isinstance(node, ast.Call) or node.keywords:
+            return False
+        return not any(isinstance(each, ast.Starred) for each in node.args) and self._is_builtin(node.func, function)
 
     def _reversed_bounds(self, call: ast.Call) -> list[StagedValue]:
         """The bounds of the range that is `reversed` of a range whose step is 1 or -1."""
@@ -442,23 +443,14 @@ class Generation(Calls):
         value = self.evaluate(node)
         if isinstance(value.layout, ReferenceLayout):
             return containers.iterate_list(self, value, node)
-        return self._sequence_items(value)
-
-    def _sequence_items(self, value: StagedValue) -> list[StagedValue]:
-        """The items of a tuple, a static list or a new list, over which a loop is unrolled."""
-        is_tuple = isinstance(value.layout, TupleLayout) or (
-            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
-        )
-        if not is_tuple and not self.is_static(value, list):
-            raise NotSpeculable(f"a loop over {with_article(value.layout)} has no graph")
-        return self.items(value)
+        return self.sequence_items(value)
 
     def _reverse(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
         """The iteration of `reversed` of an expression."""
         value = self.evaluate(node)
         if isinstance(value.layout, ReferenceLayout):
             return containers.reverse_items(self, value, node)
-        return self._sequence_items(value)[::-1]
+        return self.sequence_items(value)[::-1]
 
     def _combine(
         self, function: Any, parts: Sequence[containers.Iteration | list[StagedValue]], node: ast.expr
@@ -836,10 +828,15 @@ class Generation(Calls):
     # Calls
 
     def _evaluate_call(self, node: ast.Call) -> StagedValue:
-        if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
-            argument.arg is None for argument in node.keywords
-        ):
-            raise NotSpeculable("a call with * or ** has no graph")
+        if any(argument.arg is None for argument in node.keywords):
+            raise NotSpeculable("a call with ** has no graph")
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="ag__")):
+                values = [self.evaluate(argument) for argument in node.args]
+                self.current_node = node
+                return patterns.call_operator(self, node.func.attr, values, node)
+            case ast.Call(args=[owner_node, name_node]) if self._is_call(node.func, getattr):
+                return self._call_named_attribute(self.evaluate(owner_node), self.evaluate(name_node), node)
         if isinstance(node.func, ast.Attribute):
             if self._is_super(node.func.value):
                 return self._call_super(node.func.attr, node)
@@ -873,8 +870,21 @@ class Generation(Calls):
                 ):
                     return self._call_quantifier(node, node.args[0], builtin is any)
             function = self.evaluate(node.func)
-        arguments, keywords = self._evaluate_arguments(node)
+        arguments, keywords = self._evaluate_arguments(node, self.takes_arrays(function))
         return self.dispatch(function, lambda option: self.call_value(option, arguments, keywords, node))
+
+    def _call_named_attribute(self, owner: StagedValue, name: StagedValue, node: ast.Call) -> StagedValue:
+        """`getattr(owner, name)(...)`: a call of the method of this name, with a branch for each name."""
+        self.current_node = node
+
+        def call(option: StagedValue) -> StagedValue:
+            if not isinstance(option.layout, ConstantLayout) or type(option.layout.value) is not str:
+                raise NotSpeculable(f"`{ast.unparse(node.func)}` has no graph")
+            method = ast.Attribute(Emission(lambda: owner), option.layout.value, ast.Load())
+            call_node = ast.Call(ast.copy_location(method, node.func), node.args, node.keywords)
+            return self._evaluate_call(ast.copy_location(call_node, node))
+
+        return self.dispatch(name, call)
 
     def _call_named_tuple(self, owner: StagedValue, kind: Any, name: str, node: ast.Call) -> StagedValue:
         """A call of a method of a named tuple, or of a function in it."""
@@ -925,16 +935,30 @@ class Generation(Calls):
 
         return self.for_each_class(owner, node.func, call, AttributeError)
 
-    def _evaluate_arguments(self, node: ast.Call) -> tuple[list[StagedValue], dict[str, StagedValue]]:
-        arguments = [
-            self._evaluate_listcomp(argument)
-            if isinstance(argument, ast.GeneratorExp) and self._is_consumed(node)
-            else self.evaluate(argument)
-            for argument in node.args
-        ]
+    def _evaluate_arguments(
+        self, node: ast.Call, takes_arrays: bool = False
+    ) -> tuple[list[StagedValue], dict[str, StagedValue]]:
+        """The arguments of a call. A function that `takes_arrays` reads the items of a list that is written as its
+        argument, and keeps no reference to it; so that list is no object of the table."""
+        arguments = list[StagedValue]()
+        for argument in node.args:
+            if isinstance(argument, ast.GeneratorExp) and self._is_consumed(node):
+                arguments.append(self._evaluate_listcomp(argument))
+            elif isinstance(argument, ast.Starred):
+                arguments += self.sequence_items(self.evaluate(argument.value))
+            elif takes_arrays:
+                arguments.append(self._evaluate_nest(argument))
+            else:
+                arguments.append(self.evaluate(argument))
         keywords = {keyword.arg: self.evaluate(keyword.value) for keyword in node.keywords if keyword.arg is not None}
         self.current_node = node
         return arguments, keywords
+
+    def _evaluate_nest(self, node: ast.expr) -> StagedValue:
+        """An expression, in which lists that are written as such have values of their own for their items."""
+        if isinstance(node, ast.List) and not any(isinstance(element, ast.Starred) for element in node.elts):
+            return self.tuple_of([self._evaluate_nest(element) for element in node.elts], list)
+        return self.evaluate(node)
 
     def _is_consumed(self, node: ast.Call) -> bool:
         """Whether a call passes a generator expression to a builtin that consumes it at once."""

@@ -256,3 +256,133 @@ def sort(items: Any) -> Any:
             position = position - 1
         result[position] = value
     return result
+
+
+def fold(function: Any, items: Any, start: Any) -> Any:
+    """`functools.reduce`.
+
+    >>> fold(max, [1, 3, 2], 0)
+    3
+    """
+    for item in items:
+        start = function(start, item)
+    return start
+
+
+def push(heap: Any, item: Any) -> Any:
+    """`heapq.heappush`.
+
+    >>> heap = [2, 3]
+    >>> push(heap, 1), heap
+    (None, [1, 3, 2])
+    """
+    heap.append(item)
+    sift_down(heap, 0, len(heap) - 1)
+
+
+def pop_smallest(heap: Any) -> Any:
+    """`heapq.heappop`.
+
+    >>> heap = [1, 3, 2]
+    >>> pop_smallest(heap), heap
+    (1, [2, 3])
+    """
+    last = heap.pop()
+    if len(heap) == 0:
+        return last
+    smallest = heap[0]
+    heap[0] = last
+    sift_up(heap, 0)
+    return smallest
+
+
+def make_heap(items: Any) -> Any:
+    """`heapq.heapify`.
+
+    >>> items = [3, 2, 1]
+    >>> make_heap(items), items
+    (None, [1, 2, 3])
+    """
+    for position in range(len(items) // 2 - 1, -1, -1):
+        sift_up(items, position)
+
+
+def sift_down(heap: Any, start: Any, position: Any) -> Any:
+    """Move the item at a position towards the start, to where its parent is no larger.
+
+    >>> heap = [2, 3, 1]
+    >>> sift_down(heap, 0, 2), heap
+    (None, [1, 3, 2])
+    """
+    item = heap[position]
+    while position > start:
+        parent = (position - 1) // 2
+        if not item < heap[parent]:
+            break
+        heap[position] = heap[parent]
+        position = parent
+    heap[position] = item
+
+
+def sift_up(heap: Any, position: Any) -> Any:
+    """Move the item at a position to a leaf, by the smaller children, and from there to where its parent is no larger.
+
+    >>> heap = [3, 2, 1]
+    >>> sift_up(heap, 0), heap
+    (None, [1, 2, 3])
+    """
+    start = position
+    item = heap[position]
+    child = 2 * position + 1
+    while child < len(heap):
+        if child + 1 < len(heap) and not heap[child] < heap[child + 1]:
+            child = child + 1
+        heap[position] = heap[child]
+        position = child
+        child = 2 * position + 1
+    heap[position] = item
+    sift_down(heap, start, position)
+
+
+def bisect_left(items: Any, value: Any) -> Any:
+    """`bisect.bisect_left`.
+
+    >>> bisect_left([1, 2, 2, 3], 2)
+    1
+    """
+    low = 0
+    high = len(items)
+    while low < high:
+        middle = (low + high) // 2
+        if items[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def bisect_right(items: Any, value: Any) -> Any:
+    """`bisect.bisect_right`.
+
+    >>> bisect_right([1, 2, 2, 3], 2)
+    3
+    """
+    low = 0
+    high = len(items)
+    while low < high:
+        middle = (low + high) // 2
+        if value < items[middle]:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def insert_sorted(items: Any, value: Any) -> Any:
+    """`bisect.insort`.
+
+    >>> items = [1, 3]
+    >>> insert_sorted(items, 2), items
+    (None, [1, 2, 3])
+    """
+    insert(items, bisect_right(items, value), value)

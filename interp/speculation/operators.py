@@ -204,14 +204,13 @@ class PythonOperators(ObjectOperations):
 
         def compare_from(position: int) -> StagedValue:
             if position == min(len(left), len(right)):
-                sizes = [self.constant(len(items)) for items in (left, right)]
-                return self.compare(comparison, *sizes, node)
-            pair = left[position], right[position]
-            is_equal = self.truth(self.compare(ast.Eq(), *pair, node), node)
+                return self.compare(comparison, self.constant(len(left)), self.constant(len(right)), node)
+            item, other = left[position], right[position]
+            is_equal = self.truth(self.compare(ast.Eq(), item, other, node), node)
 
             def compare_items() -> StagedValue:
                 is_order = name not in ("Eq", "NotEq")
-                return self.compare(comparison, *pair, node) if is_order else self.constant(name == "NotEq")
+                return self.compare(comparison, item, other, node) if is_order else self.constant(name == "NotEq")
 
             return self.branch(is_equal, lambda: compare_from(position + 1), compare_items)
 

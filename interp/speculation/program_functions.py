@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -18,8 +19,10 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import describe_class
 from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.source.passes.matches import convert_matches
 from ...core.frontend.source.reader import FunctionNode, NotConvertible, read_source
 from ...core.frontend.source.scopes import function_scope, parameter_names
+from ...core.frontend.source.templates import copy_tree
 from ...core.frontend.trace.annotation import DerivedFunction, FunctionSpec
 from ...core.frontend.trace.control_flow import open_subregion
 from ...core.frontend.trace.program_builder import (
@@ -263,7 +266,7 @@ class ProgramFunctions(Staging):
             raise NotSpeculable(f"{function.__name__} has no graph, since {error}") from None
         if source.class_name is not None and _has_private_names(source.node):
             raise NotSpeculable(f"{function.__name__} uses private names of a class")
-        return source.node
+        return _without_matches(source.node)
 
     def require_function(self, function: FunctionType) -> None:
         """Note that the graph depends on the code and the defaults of a function."""
@@ -373,16 +376,27 @@ class ProgramFunctions(Staging):
         """The value of each parameter in a call."""
         arguments = list(map(self.name_array, arguments))
         keywords = {name: self.name_array(argument) for name, argument in keywords.items()}
-        if tree.vararg or tree.kwarg:
-            raise NotSpeculable(f"{function_name} takes * or ** parameters")
+        if tree.kwarg:
+            raise NotSpeculable(f"{function_name} takes ** parameters")
         positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         names = parameter_names(tree)
         bound = dict(zip(positional, arguments, strict=False))
-        is_wrong = len(arguments) > len(positional) or any(name in bound or name not in names for name in keywords)
+        if tree.vararg:
+            bound[tree.vararg.arg] = self.tuple_of(arguments[len(positional) :])
+        is_wrong = (len(arguments) > len(positional) and not tree.vararg) or any(
+            name in bound or name not in names for name in keywords
+        )
         bound = defaults | bound | keywords
         if is_wrong or {*bound} != {*names}:
             self.check(False, node, "the call fits the parameters", "Python raises TypeError where it does not")
         return {name: bound[name] for name in names}
+
+
+@lru_cache(maxsize=1024)
+def _without_matches(node: FunctionNode) -> FunctionNode:
+    """A function without `match` statements; the same one if it has none."""
+    has_matches = any(isinstance(part, ast.Match) for part in ast.walk(node))
+    return convert_matches(copy_tree(node)) if has_matches else node
 
 
 def function_key(function: FunctionType) -> tuple[Any, ...]:

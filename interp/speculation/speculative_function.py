@@ -102,7 +102,7 @@ _RUNNING: ContextVar[frozenset[int]] = ContextVar("functions running in Python",
 _IMMUTABLE_CLASS = 1 << 8
 """Python's flag of classes whose attributes cannot be assigned."""
 DictEntry: TypeAlias = tuple[Callable[[str, Any], Any], str, Any]
-"""A dict's `get`, a key, and the value under it, or UNASSIGNED."""
+"""A function that finds a name, as `get` of a dict does; the name, and the value under it, or UNASSIGNED."""
 
 
 class Definitions(NamedTuple):
@@ -111,7 +111,7 @@ class Definitions(NamedTuple):
 
     orders: Sequence[tuple[type, tuple[type, ...]]]
     entries: Sequence[DictEntry]
-    """Entries of the dicts of classes."""
+    """Entries of the dicts of classes, and the names of classes."""
     functions: Sequence[tuple[FunctionType, tuple[Any, ...]]]
 
     def is_unchanged(self) -> bool:
@@ -193,6 +193,8 @@ class SpeculativeGraph:
                     entries.append((base.__dict__.get, name, base.__dict__.get(name, UNASSIGNED)))
         absent_names = self.generation.requirements.absent_class_names
         entries += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in absent_names]
+        class_names = self.generation.requirements.class_names
+        entries += [(partial(getattr, owner), name, text) for (owner, name), text in class_names.items()]
         return Definitions(list(orders.items()), entries, list(self.functions.items()))
 
     def _compare_definitions(self) -> None:
@@ -210,6 +212,9 @@ class SpeculativeGraph:
         for (owner, name), value in self.class_values.items():
             if static_attribute(owner, name, UNASSIGNED) is not value:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "as it was", "changed")
+        for (owner, name), text in self.generation.requirements.class_names.items():
+            if getattr(owner, name) is not text:
+                raise LayoutMiss(f"{owner.__qualname__}.{name}", repr(text), "changed")
         for function, key in self.functions.items():
             now = function_key(function)
             if len(now) != len(key) or any(old is not new for old, new in zip(now, key, strict=True)):

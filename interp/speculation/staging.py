@@ -235,6 +235,8 @@ class Requirements:
     absent_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
     """The values that classes must have under these names."""
+    class_names: dict[tuple[type, str], str] = field(default_factory=dict)
+    """The `__name__` or `__qualname__` that classes must have."""
     class_variables: set[tuple[type, str]] = field(default_factory=set)
     """Names under which classes must have no descriptor: their values may change."""
     absent_class_names: set[tuple[type, str]] = field(default_factory=set)
@@ -684,6 +686,15 @@ class Staging:
             start += len(item.types)
         return items
 
+    def sequence_items(self, value: StagedValue) -> list[StagedValue]:
+        """The items of a tuple, a static list or a new list, over which a loop is unrolled."""
+        is_tuple = isinstance(value.layout, TupleLayout) or (
+            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
+        )
+        if not is_tuple and not self.is_static(value, list):
+            raise NotSpeculable(f"the items of {with_article(value.layout)} have no graph")
+        return self.items(value)
+
     def truth(self, value: StagedValue, node: ast.AST) -> Any:
         """The truth of a value: a Python bool, or a symbolic predicate."""
         match value.layout:
@@ -1104,6 +1115,22 @@ class Staging:
             )
 
         return choose(classes)
+
+    def for_each_object(
+        self,
+        owner: StagedValue,
+        node: ast.AST,
+        action: Callable[[type, StagedValue], StagedValue],
+        on_none: Callable[[], StagedValue],
+    ) -> StagedValue:
+        """`for_each_class`, with a branch for None as well."""
+        layout = owner.layout
+        assert isinstance(layout, ReferenceLayout)
+        instance = StagedValue(ReferenceLayout(layout.classes, False), owner.leaves)
+        if not layout.is_optional:
+            return self.for_each_class(instance, node, action)
+        is_object = self.emit("greater_equal", owner.leaves[0], 0)
+        return self.branch(is_object, lambda: self.for_each_class(instance, node, action), on_none)
 
     def attribute_key(self, kind: type, owner: StagedValue, name: str) -> FieldKey | PlaceKey:
         """The key of an attribute of an object of a class."""
