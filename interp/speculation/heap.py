@@ -405,13 +405,14 @@ class ObjectTable:
         texts: Sequence[str] = (),
         plan: WalkPlan | None = None,
         numbered_pools: Set[type] = frozenset(),
+        changed_arrays: Set[type] = frozenset(),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
         `room` for this many items more, and there are this many fresh objects for each of the `allocations`. With a
         plan, machine code follows the fields, if it can. The dicts of `numbered_pools` have no int keys other than the
-        fields."""
-        self._numbered_pools = numbered_pools
+        fields. The graph changes elements of arrays of NumPy of the pools `changed_arrays` only."""
+        self._numbered_pools, self._changed_arrays = numbered_pools, changed_arrays
         self._walk_plan = plan
         self._walk: Walk | None = None
         """What machine code has read."""
@@ -433,8 +434,9 @@ class ObjectTable:
         """The indices of the objects of each class."""
         self.cells: dict[type, int] = {}
         """The number of items in the lists of each pool."""
-        self._array_owners: set[int] = set()
-        """The arrays of NumPy that have the elements of those in the table, by identity."""
+        self._array_owners: dict[int, type] = {}
+        """For each array of NumPy that has the elements of arrays of the table, by identity, the pool of one of them.
+        Where there are several, none of their pools changes."""
         self.columns: dict[FieldKey, list[Any]] = {}
         """The values of each field, one for each object of its class, or for each item of its lists."""
         self.layouts, self.absent_names = fields, absent_names
@@ -771,14 +773,18 @@ class ObjectTable:
                 self.columns[key].append(numbers[key.name])
 
     def _follow_array(self, instance: Any, owner: type[Pool]) -> None:
-        """Raises LayoutMiss for an array that cannot be assigned, or shares its elements with another: the graph would
-        miss a change by its other name."""
+        """Raises LayoutMiss for an array that the graph may change, if it is read-only or shares its elements with
+        another: the graph would miss the change by its other name."""
         base = instance
         while type(base.base) is np.ndarray:
             base = base.base
-        if base.base is not None or id(base) in self._array_owners or not instance.flags.writeable:
+        other = self._array_owners.get(id(base))
+        may_change = owner in self._changed_arrays
+        is_shared = other is not None and (may_change or other in self._changed_arrays)
+        is_foreign = base.base is not None and bool(self._changed_arrays)
+        if is_shared or is_foreign or (may_change and not instance.flags.writeable):
             raise LayoutMiss(str(owner.place), "an array of its own", "read-only, or shared with another array")
-        self._array_owners.add(id(base))
+        self._array_owners[id(base)] = owner
         for key in self.keys.get(owner, ()):
             layout: Any = self.layouts[key]
             if instance.dtype.type not in NUMPY_SCALARS or not layout.type.admits(type_of(instance)):

@@ -199,6 +199,7 @@ def _write_elements(
 
     def write(pool: type, array: StagedValue) -> StagedValue:
         key, elements = FieldKey(pool, ITEMS), compute(_elements_in(staging, pool, array))
+        staging.requirements.changed_arrays.add(pool)
         staging.write_heap(key, elements, node, lambda: staging.index_in(key, array))
         return NONE_VALUE
 

@@ -144,6 +144,8 @@ class SpeculativeGraph:
     functions: dict[FunctionType, tuple[Any, ...]]
     room: dict[Room, int]
     numbered_pools: frozenset[type]
+    changed_arrays: frozenset[type]
+    """The pools of arrays of NumPy some of which change in place."""
     plan: WalkPlan | None = None
     definitions: Definitions | None = None
     """The definitions, once they have been compared; None if there are variables of classes, whose values may
@@ -252,7 +254,14 @@ class SpeculativeGraph:
         if a value has another layout."""
         texts = self.generation.requirements.texts
         table = ObjectTable(
-            self.fields, self.absent_names, self.room, self.allocations, texts, self.find_plan(), self.numbered_pools
+            self.fields,
+            self.absent_names,
+            self.room,
+            self.allocations,
+            texts,
+            self.find_plan(),
+            self.numbered_pools,
+            self.changed_arrays,
         )
         leaves: list[Any] = []
         for name, layout in self.arguments.items():
@@ -776,6 +785,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             dict(requirements.functions),
             observation.room,
             observation.numbered_pools,
+            frozenset(map(observation.canonical, requirements.changed_arrays)),
         )
 
     def _observe(self, roots: dict[str, Any]) -> bool:

@@ -235,6 +235,8 @@ class Requirements:
     absent_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
     """The values that classes must have under these names."""
+    changed_arrays: set[type] = field(default_factory=set)
+    """The pools of arrays of NumPy some of which change in place."""
     class_names: dict[tuple[type, str], str] = field(default_factory=dict)
     """The `__name__` or `__qualname__` that classes must have."""
     class_variables: set[tuple[type, str]] = field(default_factory=set)
@@ -301,6 +303,7 @@ class Requirements:
         self.late_names = {*map(rename, self.late_names)}
         self.fields, self.assigned_keys = fields, dict.fromkeys(map(rename, self.assigned_keys))
         self.allocations = {*map(rename, self.allocations)}
+        self.changed_arrays = {*map(observation.canonical, self.changed_arrays)}
         former_orders, self.creation_orders = self.creation_orders, {}
         for owner, orders in former_orders.items():
             self.creation_orders.setdefault(observation.canonical_class(owner), set()).update(orders)
