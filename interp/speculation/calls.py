@@ -107,9 +107,10 @@ class Calls(PythonOperators):
         if not all(issubclass(pool, ListPool) for pool in items.layout.classes):
             raise NotSpeculable(f"{function.__name__}() of {with_article(items.layout)} has no graph")
         if function is sorted:
-            kinds = {number_kind(self.layout_of_key(FieldKey(pool, ITEMS))) for pool in items.layout.classes}
-            if not kinds <= {"i", "f", "b"}:
-                raise NotSpeculable("sorted() of what are not numbers of one class has no graph")
+            layouts = [self.layout_of_key(FieldKey(pool, ITEMS)) for pool in items.layout.classes]
+            are_tuples = all(isinstance(layout, TupleLayout) and layout.kind is tuple for layout in layouts)
+            if not are_tuples and not {*map(number_kind, layouts)} <= {"i", "f", "b"}:
+                raise NotSpeculable("sorted() of what are neither tuples nor numbers of one class has no graph")
         value = self.call_library(_LIBRARY[function], [items])
         if function is sum and sys.version_info >= (3, 12):
             if any(number_kind(option) not in ("i", "b") for option in options_of(value.layout)):

@@ -15,7 +15,7 @@ from typing import Any
 
 from ...core.errors import with_article
 from . import arithmetic, library
-from .heap import ITEMS, LENGTH, LIMIT, START, FieldKey
+from .heap import ITEMS, KEYS, LENGTH, LIMIT, START, FieldKey
 from .layouts import (
     MISSING,
     ConstantLayout,
@@ -25,15 +25,30 @@ from .layouts import (
     UnionLayout,
     class_name,
     number_kind,
+    options_of,
 )
 from .staging import NONE_VALUE, NewObject, StagedValue, Staging
 
 
 def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
-    """The length of a list."""
+    """The length of a list or dict."""
+    if issubclass(pool, DictPool):
+        sizes = staging.dispatch(
+            dict_keys(staging, pool, owner), lambda keys: staging.number("i", len(staging.items(keys)))
+        )
+        return sizes.leaves[0]
     if not issubclass(pool, ListPool):
         raise NotSpeculable(f"the length of {with_article(class_name(pool))} has no graph")
     return _number(staging, pool, LENGTH, owner)
+
+
+def dict_keys(staging: Staging, pool: type, owner: StagedValue) -> StagedValue:
+    """The tuple of the keys of a dict, in order. The graph adds no key to a dict of its pool, and removes none."""
+    key = FieldKey(pool, KEYS)
+    if staging.layout_of_key(key) == MISSING:  # all dicts of the pool are created later
+        assert staging.current_node is not None
+        staging.check(False, staging.current_node, "it is not reached", "no dict of this place was seen")
+    return staging.drop_missing(staging.row(key, owner))
 
 
 def _number(staging: Staging, pool: type, name: str, owner: StagedValue) -> Any:
@@ -133,6 +148,9 @@ def write_item(
     elif issubclass(pool, DictPool):
 
         def write(key: FieldKey) -> StagedValue:
+            may_add = MISSING in options_of(staging.layout_of_key(key))
+            if may_add and FieldKey(pool, KEYS) in staging.requirements.fields:
+                raise NotSpeculable("a dict that may get a key, and whose keys are read, has no graph")
             staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
             return NONE_VALUE
 
@@ -197,6 +215,10 @@ def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]],
     for key, (_, item) in zip(keys, items, strict=True):
         staging.write_heap(key, item, node, lambda key=key: staging.index_in(key, value), is_new=True)  # type: ignore[misc]
         new = new.assign(key.name)
+    if FieldKey(pool, KEYS) in staging.requirements.fields:
+        names = staging.tuple_of([staging.constant(key.name) for key in dict.fromkeys(keys)])
+        key_of_keys = FieldKey(pool, KEYS)
+        staging.write_heap(key_of_keys, names, node, lambda: staging.index_in(key_of_keys, value), is_new=True)
     staging.publish(new)
     staging.note_creation_orders(new)
     return value

@@ -32,6 +32,7 @@ from .layouts import (
     NONE,
     UNASSIGNED,
     ConstantLayout,
+    DictPool,
     NotSpeculable,
     Pool,
     ReferenceLayout,
@@ -395,6 +396,10 @@ class Generation(Calls):
         if self._is_call(call, reversed) and len(call.args) == 1 and self._is_call(call.args[0], range):
             self._run_range(statement, self._reversed_bounds(call.args[0]))
             return
+        view = self._dict_view(statement.iter)
+        if view is not None:
+            self._run_dict_loop(statement, *view)
+            return
         iteration = self._iteration(statement.iter)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
@@ -417,12 +422,51 @@ class Generation(Calls):
         first, end = (self.binary(ast.Sub(), bound, step, call) for bound in (stop, start))
         return [first, end, self.constant(-step.layout.value)]  # type: ignore[union-attr]
 
-    def _run_unrolled(self, statement: ast.For, items: Sequence[StagedValue]) -> None:
+    def _dict_view(self, node: ast.expr) -> tuple[StagedValue, str] | None:
+        """The dict and the name of the view over which a loop goes: `keys`, `values` or `items`; None for anything
+        else."""
+        name, owner_node = "keys", node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not (node.args or node.keywords):
+            name, owner_node = node.func.attr, node.func.value
+        if name not in ("keys", "values", "items") or not isinstance(owner_node, ast.Name | ast.Attribute):
+            return None
+        owner = self.evaluate_owner(owner_node)
+        if self.is_static(owner, dict):
+            self.make_general(owner.layout.object)  # type: ignore[union-attr]
+        layout = owner.layout
+        is_dict = isinstance(layout, ReferenceLayout) and all(issubclass(pool, DictPool) for pool in layout.classes)
+        return (owner, name) if is_dict else None
+
+    def _run_dict_loop(self, statement: ast.For, owner: StagedValue, view: str) -> None:
+        """Unroll a loop over a dict, with a branch for each tuple of keys that it may have. As in Python, each value is
+        read when its turn comes."""
+
+        def read_item(key: StagedValue) -> StagedValue:
+            if view == "keys":
+                return key
+            value = self.read_item(owner, key, statement.iter)
+            return value if view == "values" else self.tuple_of([key, value])
+
+        def run(keys: StagedValue) -> StagedValue:
+            self._run_unrolled(statement, self.items(keys), read_item)
+            return NONE_VALUE
+
+        def run_class(pool: type, instance: StagedValue) -> StagedValue:
+            return self.dispatch(containers.dict_keys(self, pool, instance), run)
+
+        self.for_each_class(owner, statement.iter, run_class)
+
+    def _run_unrolled(
+        self,
+        statement: ast.For,
+        items: Sequence[StagedValue],
+        read_item: Callable[[StagedValue], StagedValue] = lambda item: item,
+    ) -> None:
         if len(items) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
             raise NotSpeculable(f"a loop over `{ast.unparse(statement.iter)}` has no graph")
 
         def assign_item(item: StagedValue) -> StagedValue:
-            self.assign(statement.target, item)
+            self.assign(statement.target, read_item(item))
             return NONE_VALUE
 
         for item in items:

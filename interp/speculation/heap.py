@@ -69,7 +69,8 @@ from .walk import Walk, WalkPlan
 
 @dataclass(frozen=True)
 class FieldKey:
-    """An attribute of the instances of a class, a key of dicts, or one of ITEMS, LENGTH, START and LIMIT of lists."""
+    """An attribute of the instances of a class, a key of dicts, KEYS of dicts, or one of ITEMS, LENGTH, START and LIMIT
+    of lists."""
 
     owner: type
     name: Any
@@ -77,7 +78,7 @@ class FieldKey:
 
     def __str__(self) -> str:
         if issubclass(self.owner, DictPool):
-            return f"{self.owner.place}[{self.name!r}]"
+            return f"{self.owner.place}[{self.name!r}]" if self.name is not KEYS else f"keys of {self.owner.place}"
         if issubclass(self.owner, ArrayPool):
             return f"elements of {self.owner.place}"
         if issubclass(self.owner, ListPool):
@@ -93,6 +94,10 @@ class FieldKey:
 ITEMS, LENGTH, START, LIMIT = "items", "length", "start", "limit"
 """The fields of lists: the items of all lists, and for each list its length, the start of its items, and the limit of
 their end."""
+
+
+KEYS = object()
+"""The field of dicts that has the tuple of their keys: no key itself, as strings are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -651,7 +656,8 @@ class ObjectTable:
                     self._encode_rows([value], key)
                     count = len(objects)
             for key in nested_keys:
-                self._encode_rows([get(attributes, key.name, UNASSIGNED)], key)
+                is_single = key.name is not KEYS
+                self._encode_rows([get(attributes, key.name, UNASSIGNED) if is_single else tuple(attributes)], key)
                 count = len(objects)
         for owner, plan in plans.items():
             for name in self.absent_names.get(owner, ()):
@@ -966,6 +972,8 @@ class ObjectTable:
         for position, index in enumerate(self.fresh[owner]):
             values = dict[str, Any]()
             for name, vectors in after.items():
+                if name is KEYS:
+                    continue
                 key = FieldKey(owner, name)
                 row = first + position if is_compact(self.layouts[key]) else index
                 value = self.decode_row(key, vectors, row)
@@ -1294,4 +1302,6 @@ def _contents(value: Any, key: FieldKey) -> Sequence[Any]:
         return value if key.is_items else ()
     if type(value) is np.ndarray:
         return (value,)
+    if key.name is KEYS:
+        return (tuple(value),)
     return (dict.get(attributes_of(value), key.name, UNASSIGNED),)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support import object_programs
+from support.container_programs import CONTAINER_PROGRAMS
 from support.everyday_programs import EVERYDAY_PROGRAMS
 from support.numpy_programs import NUMPY_PROGRAMS
 from support.object_edge_cases import ALL, EDGE_CASES
@@ -22,7 +23,14 @@ from support.stateful_programs import STATEFUL_PROGRAMS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR
 
 pytestmark = pytest.mark.full
-TABLES = (object_programs.PROGRAMS, STATEFUL_PROGRAMS, EVERYDAY_PROGRAMS, RESEARCH_PROGRAMS, NUMPY_PROGRAMS)
+TABLES = (
+    CONTAINER_PROGRAMS,
+    object_programs.PROGRAMS,
+    STATEFUL_PROGRAMS,
+    EVERYDAY_PROGRAMS,
+    RESEARCH_PROGRAMS,
+    NUMPY_PROGRAMS,
+)
 PROGRAMS = {name: table[name] for table in TABLES for name in table}
 BY_TURNS = [name for names in zip_longest(*TABLES) for name in names if name is not None]
 """The names, from each table in turn: the first ones are of all kinds."""
@@ -57,15 +65,12 @@ IN_PYTHON = {
     "growing_texts": "strings to which each trip of a loop adds",
     "deleted_attribute": "`del` of an attribute",
     "attribute_of_a_descriptor": "a descriptor of a class of the program",
-    "context_with_starred_exit": "an `__exit__` with a * parameter",
     "queue_that_is_full": "most calls raise at last",
     "comparisons_that_count": "tuples that are compared by order",
     "numpy_array_with_two_names": "two arrays of NumPy that share elements",
     "total_of_several_classes": "a call of `type` in a comparison",
     "rate_as_a_property": "a call of `round`",
     "growth_by_powers": "a power of a float",
-    "bodies_with_forces": "an array that is made from a list",
-    "metrics_in_a_loop_over_a_dict": "a loop over a dict",
     "attributes_by_getattr": "`__getattr__`",
     "batches_of_a_generator": "a generator",
     "iterator_of_the_user": "a loop over an object with `__next__`",

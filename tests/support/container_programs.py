@@ -1,0 +1,365 @@
+"""Programs of patterns, dicts, heaps, tuples and shared arrays, made as scenarios are (`object_scenarios`)."""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from .object_scenarios import ObjectScenario
+
+CONTAINER_PROGRAMS: dict[str, ObjectScenario] = {}
+"""All programs by name."""
+
+
+def container_program(make: ObjectScenario) -> ObjectScenario:
+    """Add a program to the table, under the name of its function."""
+    CONTAINER_PROGRAMS[make.__name__] = make
+    return make
+
+
+@container_program
+def expression_by_patterns(speculate):
+    @dataclass
+    class Number:
+        value: int
+
+    @dataclass
+    class Sum:
+        left: object
+        right: object
+
+    @dataclass
+    class Product:
+        left: object
+        right: object
+
+    def evaluate(tree, limit):
+        match tree:
+            case Number(value):
+                return value
+            case Sum(Number(value=0), right):
+                return evaluate(right, limit)
+            case Sum(left, right):
+                return evaluate(left, limit) + evaluate(right, limit)
+            case Product(left=left, right=right) if limit > 2:
+                return evaluate(left, limit) * evaluate(right, limit)
+            case Product():
+                return -1
+            case None:
+                return 0
+        return 99
+
+    @speculate
+    def value_of(tree, limit):
+        return evaluate(tree, limit)
+
+    trees = [Number(1), Sum(Number(1), Number(2)), Sum(Number(0), Number(5)), Product(Number(2), Number(3))]
+    trees += [Sum(Product(Number(2), Number(2)), Number(1)), None, Sum(None, Number(1))]
+    return value_of, [(tree, 1 + 2 * (k % 2)) for k, tree in enumerate(trees * 2)]
+
+
+@container_program
+def lengths_by_patterns(speculate):
+    @speculate
+    def judge(items, k):
+        match items:
+            case []:
+                return 0
+            case [one]:
+                return one + k
+            case [first, second]:
+                return first * second
+        match k:
+            case 1 | 2:
+                return -1
+            case 3:
+                return -3
+            case other:
+                return len(items) + other
+
+    lists = ([], [3], [2, 5], [1, 2, 3], [4], [], [7, 8], [1, 1, 1, 1], [1, 2, 3], [5, 6, 7])
+    return judge, [(items, k % 5) for k, items in enumerate(lists)]
+
+
+@container_program
+def method_by_class_name(speculate):
+    class Leaf:
+        def __init__(self, value):
+            self.value = value
+
+    class Pair:
+        def __init__(self, left, right):
+            self.left, self.right = left, right
+
+    class Visitor:
+        def __init__(self):
+            self.visits = 0
+
+        def visit(self, node):
+            self.visits += 1
+            return getattr(self, "visit_" + type(node).__name__)(node)
+
+        def visit_Leaf(self, node):
+            return node.value
+
+        def visit_Pair(self, node):
+            return self.visit(node.left) + 2 * self.visit(node.right)
+
+    visitor, old_name = Visitor(), Leaf.__name__
+
+    @speculate
+    def visit(node):
+        return visitor.visit(node)
+
+    def make_calls():
+        nodes = [Leaf(1), Pair(Leaf(2), Leaf(3)), Pair(Pair(Leaf(1), Leaf(1)), Leaf(4)), Leaf(5)]
+        for node in nodes * 3:
+            yield (node,)
+        Leaf.__name__ = "Other"
+        yield from [(nodes[1],)] * 2
+        Leaf.__name__ = old_name
+        yield from [(nodes[1],)] * 3
+
+    return visit, make_calls()
+
+
+@container_program
+def loops_over_dicts(speculate):
+    rates = {"a": 1.0, "b": -2.0}
+    moments = {"a": 0.0, "b": 0.0}
+    factors = {1: 2, 3: 4}
+
+    @speculate
+    def step(x, extra):
+        total = 0.0
+        for name in rates:
+            moments[name] = 0.5 * moments[name] + rates[name] * x
+            rates[name] = rates[name] - 0.1 * moments[name]
+        for name, moment in moments.items():
+            total += moment * (2.0 if name == "a" else 1.0)
+        for rate in rates.values():
+            total = total * 0.5 + rate
+            rates["b"] = rates["b"] + 1.0
+        for key in extra:
+            total += extra[key]
+        for number, factor in factors.items():
+            total += number * factor
+        new = {"x": x, "y": 2.0}
+        for value in new.values():
+            total += value
+        return total, len(rates) + len(extra) + len(new)
+
+    def make_calls():
+        extras = [{"p": 1.0}, {"p": 2.0, "q": 3.0}, {"q": 3.0, "p": 2.0}, {}, {"p": 5.0}]
+        for k in range(12):
+            yield 0.1 * k, extras[k % 5]
+        rates["a"] = rates.pop("a")  # the keys in another order
+        yield from [(0.2, extra) for extra in extras[:3]]
+        rates["c"] = moments["c"] = 1.0
+        yield from [(0.3, extra) for extra in extras]
+        factors[7] = factors.pop(1)
+        yield from [(0.4, extra) for extra in extras]
+
+    return step, make_calls()
+
+
+@container_program
+def dict_that_grows_in_a_loop(speculate):
+    seen = {"first": 1}
+
+    @speculate
+    def note(value):
+        total = 0
+        for key in seen:
+            total += seen[key]
+        if value > 3:
+            seen["large"] = value
+        return total
+
+    return note, [(value,) for value in (1, 2, 3, 1, 2, 5, 1, 2, 9, 1)]
+
+
+@container_program
+def events_in_a_heap(speculate):
+    class Simulation:
+        def __init__(self):
+            self.queue, self.now, self.order = [(1, 3), (2, 2)], 0, []
+
+        def schedule(self, time, kind):
+            heapq.heappush(self.queue, (time, kind))
+
+    simulation = Simulation()
+
+    @speculate
+    def advance(simulation, count):
+        for _ in range(count):
+            if len(simulation.queue) == 0:
+                break
+            simulation.now, kind = heapq.heappop(simulation.queue)
+            simulation.order.append(kind)
+            if kind > 1:
+                simulation.schedule(simulation.now + kind, kind - 1)
+        return simulation.now
+
+    def make_calls():
+        for k in range(10):
+            if k == 6:
+                simulation.queue.append((simulation.now + 2, 5))
+                heapq.heapify(simulation.queue)
+            yield simulation, 1 + k % 2
+
+    return advance, make_calls()
+
+
+@container_program
+def sorted_insertions(speculate):
+    class Ranking:
+        def __init__(self):
+            self.scores = [2]
+
+    ranking = Ranking()
+
+    @speculate
+    def insert(x, y):
+        bisect.insort(ranking.scores, x)
+        numbers = [y, x, 3, 1]
+        heapq.heapify(numbers)
+        pairs = sorted([(x, y), (y, x), (x, x)])
+        return bisect.bisect(ranking.scores, y), bisect.bisect_left(ranking.scores, x), numbers, pairs
+
+    return insert, [(k % 4, (k * 3) % 7) for k in range(10)]
+
+
+@container_program
+def order_of_tuples(speculate):
+    class Card:
+        def __init__(self, suit, rank):
+            self.suit, self.rank = suit, rank
+
+    @speculate
+    def compare(card, other):
+        first, second = (card.suit, card.rank), (other.suit, other.rank)
+        orders = first < second, first <= second, first > (0, 1.5), first >= second
+        return orders, first == second, first != second, (card.suit,) < first, (card.suit, 1) == (card.suit, 1, 2)
+
+    nan = float("nan")
+    rows = ((1, 2.0, 1, 3.0), (1, 2.0, 1, 2.0), (0, 1.5, 5, 1.0), (2, 1.0, 1, 9.0), (3, 0.0, 3, -0.0), (1, 1.0, 0, 1.0))
+    rows = (*rows, *rows, (1, nan, 1, 2.0), *rows)
+    return compare, [(Card(a, b), Card(c, d)) for a, b, c, d in rows]
+
+
+@container_program
+def items_from_the_last(speculate):
+    class Log:
+        def __init__(self):
+            self.entries = []
+
+    log = Log()
+
+    @speculate
+    def look(n, k):
+        log.entries.append(n)
+        result = 0
+        for entry in reversed(log.entries):
+            result = result * 2 + entry
+            if entry == k:
+                break
+        for k in reversed(range(n)):
+            result += k * k - result % 3
+        for k in reversed(range(n, 0, -1)):
+            result = result * 2 - k
+        for k in reversed((1, 2, n)):
+            result = result * 3 + k
+        return result, [entry for entry in reversed(log.entries)]  # noqa: C416
+
+    return look, [(n, 3) for n in range(9)]
+
+
+@container_program
+def list_that_shrinks_backwards(speculate):
+    @speculate
+    def fold(items):
+        result = 0
+        for item in reversed(items):
+            result = result * 10 + item
+            if len(items) > 2:
+                items.pop()
+                items.pop()
+        return result
+
+    return fold, [([*range(1, n + 1)],) for n in (0, 1, 2, 3, 5, 4, 8, 0, 6)]
+
+
+@container_program
+def functions_in_a_row(speculate):
+    def double(x):
+        return 2 * x
+
+    def increment(x):
+        return x + 1
+
+    def weigh(total, x):
+        return total + 2 * x
+
+    def add(*numbers):
+        total = 0
+        for number in numbers:
+            total += number
+        return total
+
+    class Pipeline:
+        def __init__(self, *steps):
+            self.steps = steps
+
+        def __call__(self, x):
+            return reduce(lambda value, step: step(value), self.steps, x)
+
+    pipeline = Pipeline(double, increment, abs)
+
+    @speculate
+    def run(x, items):
+        triple = (x, 2 * x, 1)
+        return pipeline(x), reduce(weigh, items, x), add(*triple), add(), add(0, *triple, x), max(x, *(1, 2))
+
+    return run, [(k - 3, [*range(k)]) for k in range(9)]
+
+
+@container_program
+def rows_of_one_array(speculate):
+    class Model:
+        def __init__(self):
+            self.weights, self.count = np.array([1.0, 2.0]), 0
+
+    model, data = Model(), np.arange(12.0).reshape(6, 2)
+
+    @speculate
+    def score(rows, offset):
+        total = 0.0
+        for row in rows:
+            total += float((row + np.array([offset, model.count * 0.5])) @ model.weights)
+        model.count += len(rows)
+        return total
+
+    read_only = np.ones(2)
+    read_only.flags.writeable = False
+    calls = [(list(data[:k]), 0.5) for k in (1, 2, 3, 4, 5, 6, 2)]
+    calls += [([read_only, data[0], data[0]], 1.0), ([np.frombuffer(np.arange(2.0).tobytes()), np.ones(2)], 1.0)]
+    return score, calls
+
+
+@container_program
+def row_that_changes(speculate):
+    @speculate
+    def add(row, other):
+        row[0] += 1.0
+        return float(row.sum() + other.sum())
+
+    data = np.zeros((3, 2))
+    calls = [(np.ones(2), np.zeros(2)) for _ in range(5)]
+    calls += [(data[0], np.ones(2)), (data[0], data[0]), (np.ones(2), data[1]), (data[0, :], data[:2, 0])]
+    calls += [(np.ones(2), np.zeros(2)) for _ in range(4)]
+    return add, calls
