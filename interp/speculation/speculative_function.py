@@ -785,7 +785,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             dict(requirements.functions),
             observation.room,
             observation.numbered_pools,
-            frozenset(map(observation.canonical, requirements.changed_arrays)),
+            frozenset(map(observation.canonical_class, requirements.changed_arrays)),
         )
 
     def _observe(self, roots: dict[str, Any]) -> bool:

@@ -303,7 +303,7 @@ class Requirements:
         self.late_names = {*map(rename, self.late_names)}
         self.fields, self.assigned_keys = fields, dict.fromkeys(map(rename, self.assigned_keys))
         self.allocations = {*map(rename, self.allocations)}
-        self.changed_arrays = {*map(observation.canonical, self.changed_arrays)}
+        self.changed_arrays = {*map(observation.canonical_class, self.changed_arrays)}
         former_orders, self.creation_orders = self.creation_orders, {}
         for owner, orders in former_orders.items():
             self.creation_orders.setdefault(observation.canonical_class(owner), set()).update(orders)

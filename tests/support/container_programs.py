@@ -174,20 +174,20 @@ def dict_that_grows_in_a_loop(speculate):
     @speculate
     def note(value):
         total = 0
-        for key in seen:
-            total += seen[key]
         if value > 3:
             seen["large"] = value
+        for key in seen:
+            total += seen[key]
         return total
 
-    return note, [(value,) for value in (1, 2, 3, 1, 2, 5, 1, 2, 9, 1)]
+    return note, [(value,) for value in (1, 2, 3, 1, 2, 3, 1, 2, 5, 1, 2, 9, 1, 2, 3)]
 
 
 @container_program
 def events_in_a_heap(speculate):
     class Simulation:
         def __init__(self):
-            self.queue, self.now, self.order = [(1, 3), (2, 2)], 0, []
+            self.queue, self.now, self.order = [(1, 3), (2, 4), (3, 5)], 0, []
 
         def schedule(self, time, kind):
             heapq.heappush(self.queue, (time, kind))

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .container_programs import CONTAINER_PROGRAMS
 from .everyday_programs import EVERYDAY_PROGRAMS
 from .numpy_programs import NUMPY_PROGRAMS
 from .object_programs import PROGRAMS
@@ -1474,5 +1475,6 @@ ALL = {
     **EVERYDAY_PROGRAMS,
     **RESEARCH_PROGRAMS,
     **NUMPY_PROGRAMS,
+    **CONTAINER_PROGRAMS,
 }
 """All scenarios, edge cases and programs by name."""

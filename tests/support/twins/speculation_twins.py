@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from types import MemberDescriptorType
@@ -12,12 +13,14 @@ import numpy as np
 from pytest import MonkeyPatch
 from tagloom.interp.speculation import (
     arithmetic,
+    calls,
     containers,
     handlers,
     heap,
     library,
     numpy_arrays,
     object_operations,
+    patterns,
     speculative_function,
     staging,
 )
@@ -25,6 +28,7 @@ from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
 from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.object_operations import ObjectOperations
+from tagloom.interp.speculation.operators import PythonOperators
 from tagloom.interp.speculation.speculative_function import Definitions, SpeculativeGraph
 from tagloom.interp.speculation.staging import CaughtCheck, Guard, NewObject, StagedValue, Staging, Unreachable
 
@@ -454,7 +458,68 @@ def _arrays_without_axes_as_scalars(patch: MonkeyPatch) -> None:
     patch.setattr(numpy_arrays, "_wrap", lambda result, is_scalar: wrap(result, is_scalar=True))
 
 
+def _changed_arrays_unknown(patch: MonkeyPatch) -> None:
+    follow = ObjectTable._follow_array
+
+    def follow_array(table: ObjectTable, instance: Any, owner: Any) -> None:
+        table._changed_arrays = frozenset()
+        follow(table, instance, owner)
+
+    patch.setattr(ObjectTable, "_follow_array", follow_array)
+
+
+def _keys_backwards(patch: MonkeyPatch) -> None:
+    read_keys = containers.dict_keys
+
+    def read_backwards(staging: Staging, pool: type, owner: StagedValue) -> StagedValue:
+        keys = read_keys(staging, pool, owner)
+        return staging.dispatch(keys, lambda option: staging.tuple_of(staging.items(option)[::-1]))
+
+    patch.setattr(containers, "dict_keys", read_backwards)
+
+
+def _keys_added_unnoticed(patch: MonkeyPatch) -> None:
+    patch.setattr(containers, "options_of", lambda layout: ())
+
+
+def _backwards_past_the_end(patch: MonkeyPatch) -> None:
+    iterate = containers.iterate_list
+
+    def iterate_all(*arguments: Any) -> containers.Iteration:
+        return replace(iterate(*arguments), has_item=lambda position: True)
+
+    patch.setattr(containers, "iterate_list", iterate_all)
+
+
+def _first_items_compared(patch: MonkeyPatch) -> None:
+    compare = PythonOperators._compare_tuples
+
+    def compare_first(operators: PythonOperators, name: str, left: Any, right: Any, node: Any) -> StagedValue:
+        return compare(operators, name, left[:1], right[:1], node)
+
+    patch.setattr(PythonOperators, "_compare_tuples", compare_first)
+
+
+def _any_class_matches(patch: MonkeyPatch) -> None:
+    patch.setitem(patterns._OPERATORS, "has_class", lambda calls, *rest: calls.constant(True))
+
+
+def _last_of_heaps(patch: MonkeyPatch) -> None:
+    patch.setitem(calls._LIST_FUNCTIONS, heapq.heappop, _pop_last)
+
+
+def _pop_last(heap: Any) -> Any:
+    return heap.pop()
+
+
 OBJECT_TWINS = {
+    "arrays that change unknown": Twin(_changed_arrays_unknown, "row_that_changes"),
+    "keys backwards": Twin(_keys_backwards, "loops_over_dicts"),
+    "added keys unnoticed": Twin(_keys_added_unnoticed, "dict_that_grows_in_a_loop"),
+    "backwards past the end": Twin(_backwards_past_the_end, "list_that_shrinks_backwards"),
+    "first items compared": Twin(_first_items_compared, "order_of_tuples"),
+    "any class matches": Twin(_any_class_matches, "expression_by_patterns"),
+    "last items of heaps": Twin(_last_of_heaps, "events_in_a_heap"),
     "views keep their elements": Twin(_views_keep_their_elements, "views_before_a_change"),
     "arrays without axes are scalars": Twin(_arrays_without_axes_as_scalars, "array_without_axes_that_is_kept"),
     "changes of arrays lost": Twin(_changes_of_arrays_lost, "counts_of_numpy"),
