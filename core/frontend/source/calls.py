@@ -30,7 +30,7 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import MutableArray, copied_arrays, owner_of
 from ..trace.numbers import number_kind
-from ..trace.program_builder import current_region
+from ..trace.program_builder import current_aliases, current_region
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
@@ -224,6 +224,7 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
 def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     arrays = [(array, array.copy()) for array in _arrays_in_use(candidates)]
     has_noted_lists = any(is_one_of_several(each) or _may_hold_lists(each) for each in candidates)
+    has_noted_lists = has_noted_lists or bool(current_aliases().sole_names)
     if active_journal() is None and not arrays and not has_noted_lists:
         return perform()
     before = [

@@ -269,6 +269,12 @@ def same_tables(pairs, others, count):
     return same
 
 
+def count_items(table, items):
+    """`table.update(items)`, of a Counter."""
+    for item in items:
+        table[item] += 1
+
+
 def set_of(items):
     """`set(items)`."""
     result = set()

@@ -7,9 +7,10 @@ import functools
 import heapq
 import itertools
 import math
+import operator
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -122,6 +123,7 @@ class ProgramOperators(Operators):
             sorted: functools.partial(methods.sort, self),
             sum: functools.partial(sequences.sum_items, self.binary),
             zip: functools.partial(sequences.zip_items, self),
+            Counter: self._create_counter,
             dict: self._create_dict,
             list: functools.partial(methods.create_list, self),
             set: self._create_set,
@@ -183,6 +185,32 @@ class ProgramOperators(Operators):
             self.set_item(value, result, name)
         return result
 
+    def _create_counter(self, *sources: Any, **keywords: Any) -> Any:
+        is_counted = len(sources) == 1 and not isinstance(sources[0], dict) and not keywords
+        if current_region() is None or not is_counted or not self._needs_program(sources[0]):
+            return register_created(self.call_opaque(Counter, sources, keywords))
+        table = register_created(Counter())
+        self._library_call(library.count_items, table, sources[0])
+        return table
+
+    def _call_counter_method(self, table: Any, name: str, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """`most_common` or `update` of a Counter with symbolic entries; NotImplemented for all else."""
+        is_open, is_single = tables.is_open_table(table), len(arguments) == 1 and not keywords
+        if name == "update" and is_single and not isinstance(arguments[0], dict):
+            needs_program = is_open or self._needs_program(arguments[0])
+            return self._library_call(library.count_items, table, arguments[0]) if needs_program else NotImplemented
+        has_symbols = is_open or any(map(trees.has_symbols, (*table.values(), *arguments)))
+        if name != "most_common" or keywords or not has_symbols:
+            return NotImplemented
+        ordered = methods.sort(self, tables.pairs_of(table), key=operator.itemgetter(1), reverse=True)
+        return self.get_item(ordered, slice(None, *arguments)) if arguments else ordered
+
+    @staticmethod
+    def _needs_program(items: Any) -> bool:
+        """Whether some items of an iterable, or their number, are known only at run time."""
+        is_staged = sequences.is_counted(items) or isinstance(items, PushedItems)
+        return is_staged or (type(items) in (list, tuple) and any(map(trees.has_symbols, items)))
+
     def set_display(self, *members: Any) -> Any:
         return tables.create_set(members)
 
@@ -219,13 +247,14 @@ class ProgramOperators(Operators):
         return sequences.spread_known(iterable)
 
     def spread(self, iterable: Any) -> Any:
+        check_current(iterable)
         if tables.is_open_table(iterable):
             return iter(iterable) if type(iterable) is TracedSet else tables.rows_of(iterable)
         return iterable
 
     def share(self, iterable: Any) -> Any:
-        check_current(iterable)
         if has_stacked_items(iterable):
+            check_current(iterable)
             nested_lists.note_shared_lists(iterable)
         return self.spread(iterable)
 
@@ -246,6 +275,7 @@ class ProgramOperators(Operators):
 
     @by_option(0, 2)
     def field(self, value: Any, conversion: str, specification: Any = "") -> Any:
+        check_current(value)
         return texts.field(value, conversion, specification)
 
     def format_percent(self, text: Any, values: Any) -> Any:
@@ -363,6 +393,7 @@ class ProgramOperators(Operators):
         return python_class(read_variable(value)._tagloom_value.type)
 
     def condition(self, value: Any) -> Any:
+        check_current(value)
         if tables.is_open_table(value):
             return tables.count_entries(value)
         if is_symbolic_text(value):
@@ -398,7 +429,8 @@ class ProgramOperators(Operators):
             return array_writes.augment_array(functools.partial(self.binary, symbol), left, right)
         if isinstance(left, np.ndarray):
             array_writes.change_known_array(left, right)
-        return super().augment(symbol, left, right)
+        with items.refresh_taken_items():
+            return super().augment(symbol, left, right)
 
     def _change_list(self, symbol: str, changed: list[Any], operand: Any) -> bool:
         """Perform `changed += operand` or `changed *= operand` of a list that is one of several, or that the run
@@ -461,6 +493,7 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`; also of lists and tuples whose length is known only at run time."""
+        check_current(left, right)
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
@@ -490,8 +523,11 @@ class ProgramOperators(Operators):
             arguments = self._table_arguments(function, arguments)
         if methods.package_of(function) == "numpy" and current_region() is not None:
             return self._call_numpy(function, arguments, keywords)
-        result = super().call(function, *arguments, **keywords)
-        owner = getattr(function, "__self__", None)
+        result, owner = NotImplemented, getattr(function, "__self__", None)
+        if isinstance(owner, Counter) and type(function) is MethodType and current_region() is not None:
+            result = self._call_counter_method(owner, function.__name__, arguments, keywords)
+        if result is NotImplemented:
+            result = super().call(function, *arguments, **keywords)
         if isinstance(owner, np.ndarray):  # a method of an array: other functions may return one that exists already
             return array_writes.note_known_result(result, (owner, *arguments))
         return register_created(result) if function is iter and result is not arguments[0] else result
@@ -832,6 +868,7 @@ class ProgramOperators(Operators):
     def unpack(self, value: Any, shape: TargetShape) -> Any:
         if current_region() is None:
             return value
+        check_current(value)
         calls.check_iterators(value)
         value = self.spread(value)
         if sequences.is_counted(value) or isinstance(value, PushedItems):
@@ -843,6 +880,7 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def in_(self, item: Any, container: Any) -> Any:
         """`item in container`; also in an array."""
+        check_current(item, container)
         container = read_variable(container)
         if type(container) is tables.TableView:
             container = container.table if container.part == "keys" else tables.rows_of(container)
@@ -863,6 +901,7 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def is_(self, left: Any, right: Any) -> Any:
         """`left is right`. Raises Invalid (F4) for a list, dict or array that may be one of several."""
+        check_current(left, right)
         if left is not right and _is_array(left) and _is_array(right):
             return _are_one_array(left, right)
         if (

@@ -57,6 +57,7 @@ from ..trace.program_builder import (
     Specialization,
     TracedOperand,
     TracedValue,
+    check_current,
     current_aliases,
     current_region,
     emit_op,
@@ -75,6 +76,17 @@ from .choices import created_attributes, like_model, unify_options
 from .nested_lists import note_list_choice, note_origin, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
+from .sole_names import (
+    LoopListChange,
+    has_other_name,
+    has_sole_name,
+    is_from,
+    make_changeable,
+    note_loop_list,
+    note_renamed,
+    note_sole_name,
+    own_loop_lists,
+)
 from .state import (
     UNBOUND,
     AttributePlace,
@@ -179,6 +191,8 @@ class Arm(NamedTuple):
     """The attributes of objects that it creates, and that what follows may refer to."""
     array_values: Mapping[int, Symbol] = MappingProxyType({})
     """By their identities, the values that changed arrays in the contents have at its end."""
+    sole_keys: Collection[tuple[Any, ...]] = ()
+    """The keys of the lists in the contents that have no other name."""
 
     def is_new(self, container: Any) -> bool:
         """Whether the arm creates a list or dict, as far as that matters: it has values that the arm computes."""
@@ -188,6 +202,17 @@ class Arm(NamedTuple):
             return False
         values = [getattr(leaf, "_tagloom_value", None) for leaf in split(container).leaves]
         return any(isinstance(value, TracedValue) and value.region is self.region for value in values)
+
+    def without_names(self, originals: Mapping[tuple[Any, ...], Any]) -> Arm:
+        """This arm; the lists that places which it does not change have are no sole names."""
+        others = [_present(content) for key, content in originals.items() if key not in self.contents]
+        sole = {key for key in self.sole_keys if not has_other_name(_present(self.contents[key]), others)}
+        return self._replace(sole_keys=sole)
+
+    def items_of(self, container: Any) -> Any:
+        """A list or dict with the items that it has at the end of the arm."""
+        is_place = type(container) in (list, *DICT_CLASSES)
+        return self.contents.get(ItemsPlace(container).key, container) if is_place else container
 
     def view(self, content: Any, shared: Collection[int]) -> Any:
         """A piece of state with the items that its lists and dicts have at the end of the arm; those with the
@@ -219,7 +244,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     branches = open_subregion(region), open_subregion(region)
     start = variables.read()
     with construct.surround(Symbol(predicate)):  # type: ignore[arg-type]
-        with assume(predicate, True):
+        with forget_renamed_lists() as renamed, assume(predicate, True):
             then_arm = trace_arm(branches[0], then, variables, start)
         with assume(predicate, False):
             else_arm = trace_arm(branches[1], otherwise, variables, start)
@@ -237,6 +262,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         merged = {key: _placeholder(region, typed_arm.contents[key]) for key in keys}
     else:
         originals = {key: place.read() for key, place in places.items()}
+        then_arm, else_arm = (arm.without_names(originals) for arm in (then_arm, else_arm))
         for own_place in (*then_arm.own_places.values(), *else_arm.own_places.values()):
             register_created(own_place.instance)
         for key in keys:
@@ -254,6 +280,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         if not isinstance(place, CellPlace) or variables.places.get(place.label) is not place:
             record_write(place)
         place.write(merged[key])
+    note_renamed(renamed)
     return merged[_RESULT]
 
 
@@ -270,6 +297,18 @@ def _take_arm(predicate: TracedOperand, outcome: bool, arm: Callable[[], Any]) -
 
 _ASSUMPTIONS: ContextVar[tuple[tuple[TracedOperand, bool], ...]] = ContextVar("assumptions", default=())
 """The predicates of the branches around the code under trace, and which arm it is in."""
+
+
+@contextmanager
+def forget_renamed_lists() -> Iterator[list[Any]]:
+    """Surrounds the trace of an arm: the other one may use the lists that this one renames. Gives these lists."""
+    aliases, renamed = current_aliases(), list[Any]()
+    before = dict(aliases.renamed_lists)
+    try:
+        yield renamed
+    finally:
+        renamed += [each for identity, each in aliases.renamed_lists.items() if identity not in before]
+        aliases.renamed_lists = before
 
 
 @contextmanager
@@ -359,6 +398,8 @@ def trace_arm(
             places |= own_places
             contents |= {key: place.read() for key, place in own_places.items()}
             array_values = _array_values(contents.values()) if any(key[0] is ElementsPlace for key in changed) else {}
+            check_current(*contents.values())
+            sole_keys = _sole_keys(contents)
         except NoTypeYet:
             return None
         except Exception as error:
@@ -378,7 +419,24 @@ def trace_arm(
     is_internal = code is None or is_internal_file(code.co_filename)
     location = user_location() if is_internal else function_location(function)
     created = frozenset(journal.created_objects)
-    return Arm(contents, places, location, None, None, created, branch, own_places, array_values)
+    return Arm(contents, places, location, None, None, created, branch, own_places, array_values, sole_keys)
+
+
+def _sole_keys(contents: Mapping[tuple[Any, ...], Any]) -> set[tuple[Any, ...]]:
+    """The keys of the lists that nothing in other pieces of state may be."""
+    sole = {key for key, content in contents.items() if key[0] is not ItemsPlace and has_sole_name(_present(content))}
+    return {
+        key
+        for key in sole
+        if not has_other_name(
+            _present(contents[key]), [_present(each) for other, each in contents.items() if other != key]
+        )
+    }
+
+
+def _present(content: Any) -> Any:
+    """The value of a piece of state, also where it may be unassigned."""
+    return content.value if isinstance(content, MaybeUnassigned) else content
 
 
 def _array_values(contents: Iterable[Any]) -> dict[int, Symbol]:
@@ -422,6 +480,8 @@ class _Merger:
         self.older_lists: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
         """For each key of a variable or result that is one of two lists from before the branch, these lists, the one of
         the second arm first."""
+        self.sole_names: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+        """The pieces that are lists without another name in both arms."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
         """The label of each piece that an arm leaves unassigned, and why."""
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
@@ -437,10 +497,14 @@ class _Merger:
         if is_same(then_value, else_value):
             self.pieces[key] = then_value
             return
-        shared = shared_containers(then_value, else_value)  # the same on both paths: their items are places themselves
+        if key in then.sole_keys and key in otherwise.sole_keys:
+            self.sole_names[key] = then_value, else_value
+        shared = shared_containers(
+            then_value, else_value, (then.items_of, otherwise.items_of)
+        )  # the same on both paths: their items are places themselves
         if key[0] is not ItemsPlace and _are_older_lists((then_value, then), (else_value, otherwise)):
             self.older_lists[key] = else_value, then_value
-        else:
+        elif key not in self.sole_names:
             note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) and type(then_value) in (list, *DICT_CLASSES):
             for value in (then_value, else_value):
@@ -459,7 +523,9 @@ class _Merger:
         if not trees[0].treedef.has_order_of(trees[1].treedef):
             raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         leaves = self._pair_leaves(key, label, trees, (then, otherwise))
-        self.pieces[key] = Tree(leaves, trees[0].treedef, trees[0].copied_arrays | trees[1].copied_arrays)
+        known = {k for tree in trees for k, leaf in enumerate(tree.leaves) if is_created(leaf)}
+        copied = trees[0].copied_arrays | trees[1].copied_arrays | known
+        self.pieces[key] = Tree(leaves, trees[0].treedef, copied)
 
     def _fill(
         self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
@@ -592,6 +658,8 @@ class _Merger:
                 piece = piece.rebuild(leaves)
                 if key in self.options:
                     note_list_choice(piece, Symbol(predicate), self.options[key][::-1])  # type: ignore[arg-type]
+                if key in self.sole_names and key not in self.older_lists and type(piece) is list:
+                    note_sole_name(piece, self.sole_names[key], self)
                 if key in self.older_lists:
                     note_origin(piece, self.older_lists[key], to_kind(Symbol(predicate), "i"))  # type: ignore[arg-type]
             if key in self.reasons:
@@ -680,6 +748,9 @@ class CarriedPlace(NamedTuple):
     """By their positions, the arrays that the loop changes, and of which an iteration leaves a copy: the next one must
     not use the copy after its change."""
 
+    has_own_list: bool = False
+    """Whether the content is a list that has no other name, so that an iteration may change it."""
+
     def rebuild(self, leaves: Sequence[Any]) -> Any:
         """The content with these leaves: copies of arrays, which cannot change, but for own arrays."""
         content = list(leaves)
@@ -687,13 +758,21 @@ class CarriedPlace(NamedTuple):
             content[position] = register_created(MutableArray(leaves[position]._tagloom_value))
         for position in self.copied_arrays:
             content[position] = as_copy(leaves[position], self.sources.get(position))
-        return self.tree.rebuild(content)
+        value = self.tree.rebuild(content)
+        if self.has_own_list:
+            make_changeable(register_created(value))
+        return value
 
     @property
     def copied_arrays(self) -> frozenset[int]:
         """The positions of arrays that are not own ones. Those of NumPy may become values of the program."""
         known = {position for position, leaf in enumerate(self.tree.leaves) if is_created(leaf)}
         return (self.tree.copied_arrays | known) - self.own_arrays.keys()
+
+
+def _carried_place(place: Place, tree: Tree) -> CarriedPlace:
+    label, count = place.label if place.label.isidentifier() else "state", len(tree.leaves)
+    return CarriedPlace(place, tree, leaf_names(flat_treedef(count), label) if count > 1 else [label] * count)
 
 
 @dataclass(frozen=True)
@@ -744,6 +823,14 @@ class _ArrayCopy(BaseException):
         """`sources` are the arrays, by position, that the loop changes."""
 
 
+class _ListRenaming(BaseException):
+    """Raised where an iteration renames lists from before the loop: it is traced again, and must not use them."""
+
+    def __init__(self, lists: Sequence[Any]) -> None:
+        super().__init__()
+        self.lists = lists
+
+
 class _LoopState:
     """The places that a loop changes, with their contents at its start. Tracing the loop finds further places, numbers
     of a higher kind, and other structures; then the loop is traced again."""
@@ -757,6 +844,14 @@ class _LoopState:
         """The keys of variables of another function, which have no value before the loop."""
         self.noted_arrays: set[int] = set()
         """The identities of arrays of which only this loop has copies."""
+        self.first_lists: dict[tuple[Any, ...], Any] = {}
+        """By the keys of places, the lists at the start that have no other name."""
+        self.first_contents: dict[tuple[Any, ...], Any] = {}
+        """The content of each place at the start."""
+        self.renamed_lists: list[Any] = []
+        """The lists from before the loop whose other names must not be used in it, nor after it."""
+        self.list_refusals: dict[tuple[Any, ...], Invalid] = {}
+        """By the place of each own list, the refusal of its change if it may have another name."""
         self.refusals: dict[tuple[tuple[Any, ...], int], Invalid] = {}
         """By the place and the position of each own array, the refusal of its change if another place has a copy."""
         self.is_traced = True
@@ -776,24 +871,62 @@ class _LoopState:
         names, unique = [name for carried in self.carried_places.values() for name in carried.names], UniqueNames()
         return Signature([Parameter(unique.fresh_name(name), Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
+    def note_first_list(self, place: Place, content: Any) -> None:
+        """Note a list at the start that has no other name, before it is copied."""
+        self.first_contents.setdefault(place.key, content)
+        if not isinstance(place, ItemsPlace) and has_sole_name(content):
+            self.first_lists.setdefault(place.key, content)
+
+    def can_own_list(self, place: Place) -> bool:
+        """Whether a variable may become the sole name of its list; it is not yet."""
+        return place.key not in self.list_refusals and place.key in self.first_lists
+
+    def add_own_list(self, change: LoopListChange) -> None:
+        """Let a list be one that only its variable names, so that an iteration may change it."""
+        place = change.changed.place
+        carried = self.carried_places.get(place.key)
+        if carried is None:
+            self.constants.pop(place.key, None)
+            carried = _carried_place(place, split(self.first_lists[place.key]))
+        self.carried_places[place.key] = carried._replace(has_own_list=True)
+        self.list_refusals[place.key] = change.refusal
+        items_key = ItemsPlace(self.first_lists[place.key]).key
+        self.carried_places.pop(items_key, None)
+        self.constants.pop(items_key, None)
+
+    def check_own_lists(self) -> None:
+        """Raises Invalid (F4) where the loop has two names of a list at its start that it may change."""
+        for key, refusal in self.list_refusals.items():
+            if not self.has_sole_first_list(key):
+                raise refusal
+
+    def has_sole_first_list(self, key: tuple[Any, ...]) -> bool:
+        """Whether no other place that the loop changes has the list of a place at the start."""
+        others = [first for other, first in self.first_contents.items() if other != key]
+        return key not in self.first_lists or not has_other_name(self.first_lists[key], others)
+
+    def rename_lists(self) -> None:
+        """Make other names of the own lists at the start unusable, and those of other lists that the loop renames."""
+        note_renamed([*self.renamed_lists, *(self.first_lists[key] for key in self.list_refusals)])
+
     def add(self, place: Place, content: Any) -> None:
         """Make the content of a place loop variables, if it is a value."""
         if isinstance(content, MaybeUnassigned):
             content = content.value
+        check_current(content)
+        self.note_first_list(place, content)
         if isinstance(place, ItemsPlace) and type(content) in (list, *DICT_CLASSES):
             note_stacked_lists(id(place.container), content)
         if not is_unassigned(content):
             owners = [owner for leaf in flatten_state(content).leaves if (owner := owner_of(leaf)) is not None]
             self.noted_arrays |= {id(owner) for owner in owners if id(owner) not in copied_arrays(owner)}
         tree = None if is_unassigned(content) else split(content)
-        if tree is None or not tree.leaves:
+        if tree is None or not (tree.leaves or place.key in self.list_refusals):
             self.constants[place.key] = place
             return
         note_rebuilt(content)
-        label = place.label if place.label.isidentifier() else "state"
-        parts = flat_treedef(len(tree.leaves))
-        names = leaf_names(parts, label) if len(tree.leaves) > 1 else [label]
-        self.carried_places[place.key] = CarriedPlace(place, tree, names)
+        own = place.key in self.list_refusals
+        self.carried_places[place.key] = _carried_place(place, tree)._replace(has_own_list=own)
 
     def grow(self, growth: _StateGrowth) -> None:
         """Add places. Raises Invalid (F4) where there are too many."""
@@ -889,6 +1022,8 @@ class _LoopState:
         carried = self.carried_places.get(key)
         content = change.place.read() if carried is None else carried.tree.rebuild(carried.tree.leaves)
         self.constants.pop(key, None)
+        check_current(content)
+        self.note_first_list(change.place, content)
         note_rebuilt(content)
         self.add(change.place, like_model(content, change.model))
         before, after = structure_of(content), structure_of(change.model)
@@ -912,6 +1047,7 @@ def stage_loop(
     start = variables.read()
     state = _LoopState(user_location())
     for variable in variables.live.values():
+        state.note_first_list(variable, start[variable.label])
         is_object = type(start[variable.label]) in (list, dict, TracedSet) or has_other_names(start[variable.label])
         if is_object:  # one object, if no iteration assigns another
             state.constants[variable.key] = variable
@@ -924,6 +1060,7 @@ def stage_loop(
         snapshot = region.snapshot()
         try:
             state.check_initial_arrays()
+            state.check_own_lists()
             results = staged.trace(attributes)
             break
         except Exception as error:
@@ -951,6 +1088,14 @@ def stage_loop(
                 raise
             region.rewind(snapshot)
             state.add_own_array(change)
+        except _ListRenaming as renaming:
+            region.rewind(snapshot)
+            state.renamed_lists += renaming.lists
+        except LoopListChange as change:
+            if change.changed.loop is not state:
+                raise
+            region.rewind(snapshot)
+            state.add_own_list(change)
         finally:
             variables.write(start)
     state.is_traced = False
@@ -1047,6 +1192,10 @@ class _StagedLoop:
         """The own arrays of each place after an iteration, with their positions."""
         self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
         """The loop variables of each place, as the part of the loop under trace has them."""
+        self.earlier_lists: Collection[int] = ()
+        """The identities of the lists that there are before the part of the loop under trace."""
+        self.sole_keys: set[tuple[Any, ...]] = set()
+        """The keys of places that have lists without another name after an iteration."""
 
     def trace(self, attributes: Attributes) -> tuple[Any, ...]:
         """Emit the loop; returns the leaves of the state after it. Raises _StateGrowth, _StructureChange or
@@ -1075,12 +1224,16 @@ class _StagedLoop:
             if not any(carried.place is place for place in self.variables.places.values()):
                 record_write(carried.place)
             value = carried.rebuild([next(remaining) for _ in carried.tree.leaves])
+            key, firsts = carried.place.key, self.state.first_lists
+            if key in self.sole_keys and type(value) is list and self.state.has_sole_first_list(key):
+                note_sole_name(value, (firsts[key],) if key in firsts else (), self)
             carried.place.write(self.partial(carried, value))
         self.state.rename_arrays()
+        self.state.rename_lists()
 
     def evaluate_test(self, *leaves: Any) -> Any:
         """The condition, for loop variables with these leaves."""
-        with open_journal() as journal:
+        with open_journal() as journal, self._rename_lists():
             try:
                 self._enter(leaves)
                 test = read_variable(self.test())
@@ -1093,7 +1246,7 @@ class _StagedLoop:
 
     def run_body(self, *leaves: Any) -> tuple[Any, ...]:
         """The leaves after one iteration."""
-        with open_journal() as journal:
+        with open_journal() as journal, self._rename_lists():
             try:
                 self._enter(leaves)
                 self.body()
@@ -1102,6 +1255,7 @@ class _StagedLoop:
                 self._check_changed_arrays(journal)
                 for key in self.state.constants.keys() & journal.originals.keys():
                     self._check_constant(*journal.originals[key])
+                self._check_lists()
                 next_leaves = [
                     leaf for carried in self.state.carried_places.values() for leaf in self._next_leaves(carried)
                 ]
@@ -1114,17 +1268,39 @@ class _StagedLoop:
                 self.variables.write(self.start)
         return tuple(next_leaves)
 
+    @contextmanager
+    def _rename_lists(self) -> Iterator[None]:
+        """Surrounds the trace of a part. Raises _ListRenaming for lists from before the loop that it renames."""
+        aliases = current_aliases()
+        earlier, names = set(aliases.created_lists), set(aliases.sole_names)
+        self.earlier_lists = earlier
+        with forget_renamed_lists() as renamed:
+            try:
+                yield
+            finally:  # no code has the lists of the part any more
+                aliases.sole_names = {key: name for key, name in aliases.sole_names.items() if key in names}
+        known = {id(each) for each in (*self.state.renamed_lists, *self.state.first_lists.values())}
+        grown = [each for each in renamed if id(each) in earlier - known]
+        if grown:
+            raise _ListRenaming(grown)
+
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)
         self.variables.write(self.start)
+        for place in self.variables.live.values():
+            if place.key in self.state.first_lists:
+                note_loop_list(self.state.first_lists[place.key], self.state, place)
         for carried in self.state.carried_places.values():
             record_write(carried.place)
             own_leaves = [next(remaining) for _ in carried.tree.leaves]
             self.variable_leaves[carried.place.key] = own_leaves
             value = carried.rebuild(own_leaves)
             self._note_copies(carried, value)
+            if not isinstance(carried.place, ItemsPlace):
+                note_loop_list(value, self.state, carried.place)
             carried.place.write(self.partial(carried, value))
         self.state.rename_arrays()
+        self.state.rename_lists()
 
     def _note_copies(self, carried: CarriedPlace, value: Any) -> None:
         """Note the arrays in a loop variable that may become its own."""
@@ -1162,7 +1338,8 @@ class _StagedLoop:
         if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(carried.place.label, reason, self.location)
-        note_rebuilt(content)  # the next iteration and what follows the loop have copies of its lists
+        if not carried.has_own_list:
+            note_rebuilt(content)  # the next iteration and what follows the loop have copies of its lists
         tree = split(content, own={*carried.own_arrays, *carried.sources})
         unified = content
         if tree.treedef != carried.tree.treedef:
@@ -1182,6 +1359,27 @@ class _StagedLoop:
         self.own_contents[carried.place.key] = [(position, tree.leaves[position]) for position in carried.own_arrays]
         leaves = current_values(tree.leaves)
         return [self._convert_number(carried, position, leaf) for position, leaf in enumerate(leaves)]
+
+    def _check_lists(self) -> None:
+        """Find the lists after an iteration that have no other name. Raises Invalid (F4) where an own list has one."""
+        contents = {carried.place.key: carried.place.read() for carried in self.state.carried_places.values()}
+        contents |= {place.key: place.read() for place in self.variables.live.values()}
+        check_current(*map(_present, contents.values()))
+        sole_keys = _sole_keys(contents)
+        for key in self.state.list_refusals.keys() & sole_keys:
+            own_loop_lists([_present(contents[key])], self.state.list_refusals[key])
+        self.sole_keys = {
+            key
+            for key in sole_keys
+            if (key in self.state.first_lists or is_unassigned(self._first_content(key)))
+            and not is_from(_present(contents[key]), self.earlier_lists)
+        }
+        for key, refusal in self.state.list_refusals.items():
+            if key not in self.sole_keys:
+                raise refusal
+
+    def _first_content(self, key: tuple[Any, ...]) -> Any:
+        return next((self.start[name] for name, place in self.variables.places.items() if place.key == key), None)
 
     @staticmethod
     def _check_changed_arrays(journal: Journal) -> None:
@@ -1271,7 +1469,7 @@ class _StagedLoop:
                 return
             if not is_unassigned(start) and split(start).leaves:
                 raise _StateGrowth([(place, start)])
-        if is_unassigned(content) or is_unassigned(before) or split(content) != split(before):
+        if is_unassigned(content) or is_unassigned(before) or not _are_equal(split(content), split(before)):
             self._check_structure(place, before, content)
             raise changed_constant(place.label, before, content, self.location)
 
@@ -1312,6 +1510,7 @@ class _StagedLoop:
         if not is_same(content, before):
             if type(before) in (list, dict, TracedSet) and not split(before).leaves and split(content) == split(before):
                 note_rebuilt([before, content])  # equal lists without values
+                note_loop_list(before, self.state, place)
                 return
             self._check_structure(place, before, content)
             raise Invalid(
@@ -1322,6 +1521,11 @@ class _StagedLoop:
                 got=repr(content)[:200],
                 hint="a loop whose condition is symbolic can carry numbers and arrays, in tuples, lists and dicts",
             )
+
+
+def _are_equal(first: Tree, second: Tree) -> bool:
+    """Whether two pieces of state have one structure, and leaves that are the same."""
+    return first.treedef == second.treedef and all(map(is_same, first.leaves, second.leaves))
 
 
 def _stage_as_one_step(name: str, original: Callable[..., Any], stage: Callable[[], Any], variables: Variables) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Protocol
 
 from ...errors import Invalid, describe_class
 from ..trace.mutable_arrays import MutableArray, RenamedArray
-from ..trace.program_builder import RetraceRequest, Specialization, TracedValue, current_region
+from ..trace.program_builder import RetraceRequest, Specialization, TracedValue, current_aliases, current_region
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
@@ -386,6 +386,8 @@ def register_created(instance: Any) -> Any:
     journal = active_journal()
     if journal is not None:
         journal.created_objects[id(instance)] = instance
+    if type(instance) is list:
+        current_aliases().created_lists[id(instance)] = instance
     return instance
 
 

@@ -136,8 +136,28 @@ def static_objects(state: Any) -> list[Any]:
     return [leaf.value for leaf in expose_static_leaves(structure_of(state))[1] if isinstance(leaf, StaticLeaf)]
 
 
-def shared_containers(first_state: Any, second_state: Any) -> set[int]:
+def _same(container: Any) -> Any:
+    return container
+
+
+def _inner_containers(state: Any, items_of: Callable[[Any], Any]) -> set[int]:
+    """The identities of all lists, dicts and sets in a piece of state."""
+    identities, pending = set[int](), [state]
+    for part in pending:  # a worklist: the loop appends to it
+        if type(part) in (list, *DICT_CLASSES, TracedSet) and id(part) not in identities:
+            identities.add(id(part))
+            part = items_of(part)
+            pending += part.values() if type(part) in DICT_CLASSES else part if type(part) is list else ()
+        elif type(part) is tuple:
+            pending += part
+    return identities
+
+
+def shared_containers(
+    first_state: Any, second_state: Any, items_of: Sequence[Callable[[Any], Any]] = (_same, _same)
+) -> set[int]:
     """The identities of the lists and dicts that stand at the same places, and only there, in two pieces of state.
+    `items_of` gives the list or dict with the items that one has in the first piece, and in the second one.
 
     >>> items = []
     >>> shared_containers((1, items), (2, items)) == {id(items)}, shared_containers((1, items), (items, items))
@@ -151,12 +171,13 @@ def shared_containers(first_state: Any, second_state: Any) -> set[int]:
             same |= older_containers(first, lambda _: False)
             continue
         different |= {id(part) for part in pair}
+        first, second = items_of[0](first), items_of[1](second)
         if type(first) is type(second) and type(first) in DICT_CLASSES and first.keys() == second.keys():
             pending += [(first[key], second[key]) for key in first]
         elif type(first) is type(second) and type(first) in (list, tuple) and len(first) == len(second):
             pending += zip(first, second, strict=True)
         else:
-            different |= {identity for part in pair for identity in older_containers(part, lambda _: False)}
+            different |= _inner_containers(first, items_of[0]) | _inner_containers(second, items_of[1])
     return same - different
 
 
@@ -223,9 +244,12 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
         seen.add(id(part))
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             containers[id(part)] = part
+            aliases.forget_sole_names(id(part))
             source = getattr(aliases.item_origins.get(id(part)), "container", None)
             if type(source) is tuple:  # it is one of these, and so may be what is made from it
                 aliases.copied_containers.update((id(option), option) for option in source)
+                for option in source:
+                    aliases.forget_sole_names(id(option))
             elif source is not None:  # an item of this may be an item or a variable elsewhere, too
                 aliases.shared_lists[id(source)] = source
         if type(part) in (list, tuple):

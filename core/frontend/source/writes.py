@@ -12,12 +12,13 @@ import numpy as np
 
 from ...errors import Invalid, describe_class
 from ..trace.captures import VariableBase
-from ..trace.program_builder import current_aliases
+from ..trace.program_builder import check_current, current_aliases
 from ..trace.python_operations import perform
 from ..trace.pytree import is_record
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, has_stacked_items
 from .nested_lists import note_remaining_share, note_stacked_lists
+from .sole_names import note_list_change, take_sole_name
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
 from .trees import is_one_of_several
 
@@ -95,7 +96,11 @@ def replace_items(container: Any, items: Iterable[Any]) -> None:
 
 def refuse_rebuilt(container: Any, hint: str) -> NoReturn:
     """Raise the error of a use of a list or dict that may be one of several, which needs to know the one."""
-    raise Invalid(
+    raise _rebuilt_refusal(container, hint)
+
+
+def _rebuilt_refusal(container: Any, hint: str) -> Invalid:
+    return Invalid(
         f"this {type(container).__name__} comes from a symbolic branch or loop: it may be one of several",
         rule="F4",
         where=user_location(),
@@ -133,9 +138,14 @@ def note_row_write(container: Any) -> None:
 def announce_items_in_place(container: Any) -> None:
     """Announce a change in the items of a container, or new ones after them. Raises Invalid (F4) as `announce_items`
     does."""
-    if is_one_of_several(container):
+    aliases = current_aliases()
+    if id(container) in aliases.renamed_lists:
+        check_current(container)
+    if is_one_of_several(container) or id(container) in aliases.sole_names:
         copied = "x.copy()" if type(container) is defaultdict else f"{type(container).__name__}(x)"
-        refuse_rebuilt(container, f"change a copy: x = {copied}")
+        take_sole_name(container, _rebuilt_refusal(container, f"change a copy: x = {copied}"))
+    if type(container) is list and aliases.sole_names:
+        note_list_change(container)
     if type(container) is list and has_stacked_items(container):
         note_stacked_lists(id(container), container)
     if active_journal() is None:

@@ -28,6 +28,7 @@ class RepeatedIndex(NamedTuple):
 class AliasMark(NamedTuple):
     """The notes that are restored where code under trace is undone."""
 
+    renamed_lists: dict[int, Any]
     item_origins: dict[int, Any]
     repeated_indices: dict[int, list[RepeatedIndex]]
 
@@ -54,6 +55,14 @@ class Aliases:
     """For lists of symbolic length: the lists that were their items, of which arrays may have copies."""
     outdated_lists: dict[int, Any] = field(default_factory=dict)
     """The lists that must not be read any more: a list that may be the same one was changed."""
+    created_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists that the code under trace has created."""
+    sole_names: dict[int, Any] = field(default_factory=dict)
+    """The lists that a branch or loop leaves in a variable that is their only name, as `SoleName`."""
+    loop_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists that variables have in loops under trace that give them other lists, as `LoopList`."""
+    renamed_lists: dict[int, Any] = field(default_factory=dict)
+    """The lists that must not be used any more: a variable that may have one of them has changed it."""
     reordered_lists: dict[int, Any] = field(default_factory=dict)
     """The lists whose items were moved or replaced, or may have been."""
     reordering_counts: Counter[int] = field(default_factory=Counter)
@@ -68,11 +77,23 @@ class Aliases:
 
     def mark(self) -> AliasMark:
         """The notes to restore by `reset`, before code that may be undone."""
-        return AliasMark(dict(self.item_origins), _copy_lists(self.repeated_indices))
+        return AliasMark(dict(self.renamed_lists), dict(self.item_origins), _copy_lists(self.repeated_indices))
 
     def reset(self, mark: AliasMark) -> None:
         """Restore the notes of a mark."""
         self.item_origins, self.repeated_indices = dict(mark.item_origins), _copy_lists(mark.repeated_indices)
+        self.renamed_lists = dict(mark.renamed_lists)
+
+    def forget_sole_names(self, identity: int) -> None:
+        """Note that there is a copy of a list: neither it, nor one that may be it, has a sole name any more."""
+        names = list(self.sole_names.values())
+        for name in names:
+            if id(name.item) == identity or any(id(part) == identity for part in name.sources):
+                self.sole_names.pop(id(name.item), None)
+                for part in (name.item, *name.sources):
+                    self.copied_containers[id(part)] = part
+                    if id(part) != identity:
+                        self.forget_sole_names(id(part))
 
 
 def _copy_lists(lists: dict[int, list[RepeatedIndex]]) -> dict[int, list[RepeatedIndex]]:

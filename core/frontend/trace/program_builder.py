@@ -790,12 +790,20 @@ def _has_items(container: Any, before: list[Any]) -> bool:
 
 
 def check_current(*values: Any) -> None:
-    """Raises Invalid (F4) for a list, which may be an item of one of these values, that is also an item of a list of
-    symbolic length, and was changed there: the trace has the list from before."""
-    region = current_region()
-    outdated = {} if region is None else region.specialization.aliases.outdated_lists
-    pending = list(values) if outdated else []
+    """Raises Invalid (F4) for a list, which may be an item of one of these values, that was changed under another name:
+    as an item of a list of symbolic length, or by a variable to which a branch or loop may have given it. The trace has
+    the list from before."""
+    aliases = current_aliases()
+    outdated, renamed = aliases.outdated_lists, aliases.renamed_lists
+    pending = list(values) if outdated or renamed else []
     for part in pending:  # a worklist: the loop appends to it
+        if id(part) in renamed:
+            raise Invalid(
+                "a symbolic branch or loop may have given this list to another variable, which has changed it",
+                rule="F4",
+                where=user_location(),
+                hint="make a copy before: y = x.copy()",
+            )
         if id(part) in outdated:
             raise Invalid(
                 "a list has changed under another name: it is also an item of a list whose length is known only at "

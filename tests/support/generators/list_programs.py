@@ -199,3 +199,73 @@ def write_row_program(draw: Draw) -> PythonProgram:
     body.append("    xs.append(t)\n    xs.extend(a)\n    xs.extend(b)\n    xs.extend(x for row in others for x in row)")
     inputs = (([[1, 2], [3, 4], [5, 6]], [1, 2, 3, 4], 1), ([[1, 2], [3, 4]], [7, 8, 9], 0))
     return PythonProgram("\n".join(["def f(rows, xs, n):", *body, ""]), inputs)
+
+
+_RENAMINGS = (
+    "a.append({e})",
+    "a.append({e})",
+    "b.append({e})",
+    "c.append({e})",
+    "a = []",
+    "a = [{e}]",
+    "b = [{e}, i]",
+    "a, b = b, a",
+    "a, b = b, []",
+    "b, c = [], b",
+    "a = a + [{e}]",
+    "a += [{e}]",
+    "a = b[:]",
+    "out.append(a)",
+    "out.append(b)",
+    "out.append(a)\na = []",
+    "out.append(a)\na, t = [{e}], t + 1",
+    "c = a",
+    "c = b if {t} else a",
+    "a = [] if {t} else a",
+    "b = [{e}] if {t} else []",
+    "if len(a) > len(c): c = a",
+    "t += sum(a) + len(b)",
+    "t += sum(c)",
+    "if a: a[0] = {e}",
+    "if b: t += b.pop()",
+    "for x in a: b.append(x + {e})",
+    "pair = a, b",
+    "t += len(pair[0])",
+    "out = [a, b]",
+    "if out: t += sum(out[-1])",
+    "if out: a = out.pop()",
+    "a.reverse()",
+    "if a == b: t += 5",
+    "t += {e} in a",
+)
+"""Statements that give the lists `a`, `b` and `c` other names, and change them."""
+_TESTS = ("n > 1", "i % 2 == 0", "t > m", "len(a) > 2", "i == m")
+
+
+def write_renaming_program(draw: Draw) -> PythonProgram:
+    """A function that changes lists which swap their names, or lose them, in branches and loops."""
+    body = ["    a, b, c, out, t, i, pair = [m], [], [0], [], 0, 0, ([], [])", *_write_renamings(draw, 2, "    ")]
+    if draw(0, 2):
+        body += ["    for i in range(n):", *_write_renamings(draw, 2, "        ")]
+    body += [*_write_renamings(draw, 1, "    "), *_write_renamings(draw, 1, "    ")]
+    names = ("a", "b", "c", "out", "t")
+    body.append(f"    return {', '.join([name for name in names if draw(0, 3)] + ['n'])}")
+    return PythonProgram("\n".join(["def f(n, m):", *body, ""]), ((2, 1), (0, 3), (4, -1), (5, 2)))
+
+
+def _write_renamings(draw: Draw, depth: int, indent: str) -> list[str]:
+    lines: list[str] = []
+    for _ in range(draw(1, 3)):
+        kind = draw(0, 9)
+        if kind == 0 and depth:
+            lines += [f"{indent}for i in range({('n', 'm', '2')[draw(0, 2)]}):"]
+            lines += _write_renamings(draw, depth - 1, indent + "    ")
+        elif kind <= 2 and depth:
+            lines += [f"{indent}if {_TESTS[draw(0, 4)]}:", *_write_renamings(draw, depth - 1, indent + "    ")]
+            if draw(0, 1):
+                lines += [f"{indent}else:", *_write_renamings(draw, depth - 1, indent + "    ")]
+        else:
+            step = _RENAMINGS[draw(0, len(_RENAMINGS) - 1)]
+            step = step.format(e=_write_expression(draw), t=_TESTS[draw(0, 4)])
+            lines += [indent + line for line in step.split("\n")]
+    return lines

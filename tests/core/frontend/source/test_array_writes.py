@@ -429,7 +429,7 @@ def change_recorded(x):
 def change_natively(x):
     y = x.copy()
     y[0] = 2.0
-    operator.iadd(y, 1.0)
+    y.partition(1)
     return y
 
 
@@ -531,8 +531,6 @@ CHANGES: tuple[Callable[[Any], object], ...] = (
     lambda x: np.fill_diagonal(x.reshape(3, 1), 4),
     lambda x: x.partition(1),
     lambda x: np.random.default_rng(0).shuffle(x),
-    lambda x: operator.iadd(x, 5),
-    lambda x: operator.setitem(x, 0, 5),
     lambda x: operator.setitem(x.flat, 0, 5.0),
 )
 
