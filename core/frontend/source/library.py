@@ -627,6 +627,18 @@ def is_less(left, right):
     return left < right
 
 
+def extreme_item(items, key, is_maximum):
+    """`max(items, key=key)` or `min(items, key=key)`."""
+    if len(items) == 0:
+        raise ValueError("max() arg is an empty sequence" if is_maximum else "min() arg is an empty sequence")
+    best, best_key = items[0], items[0] if key is None else key(items[0])
+    for item in items[1:]:
+        item_key = item if key is None else key(item)
+        if is_less(best_key, item_key) if is_maximum else is_less(item_key, best_key):
+            best, best_key = item, item_key
+    return best
+
+
 def heap_push(heap, item):
     """`heapq.heappush(heap, item)`."""
     heap.append(item)

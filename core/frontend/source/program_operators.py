@@ -811,6 +811,8 @@ class ProgramOperators(Operators):
                 return greatest_character(arguments[0], original is min)
             arguments = (methods.create_list(self, *arguments),)
         if len(arguments) == 1 and has_stacked_items(arguments[0]):
+            if not default and any(type(getattr(item, "columns", None)) is tuple for item in arguments[0]):
+                return self._library_call(library.extreme_item, arguments[0], key, original is max)
             arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], PushedItems):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 import operator
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 import pytest
@@ -172,7 +172,20 @@ def sorted_by_comparison(n):
     return sorted(xs, key=functools.cmp_to_key(lambda a, b: b % 10 - a % 10 or a - b))
 
 
+def counted_items(n):
+    counts = Counter(i * i % 3 for i in range(n + 1))
+    counts.update([n % 3, 1])
+    return counts[0], counts.most_common(2), Counter([n, 1, n]).most_common()
+
+
+def greatest_pairs(n):
+    pairs = [(i * 7 % 5, i) for i in range(n + 1)]
+    return min(pairs), max(pairs), max(pairs, key=lambda pair: -pair[0])
+
+
 FUNCTIONS = (
+    counted_items,
+    greatest_pairs,
     running_results,
     chains,
     neighbours,
