@@ -311,7 +311,7 @@ class Operators(ABC):
         return self.if_exp(
             self.equal(left[0], right[0]),
             lambda: self._order(symbol, *rest),
-            lambda: self._order(symbol, left[0], right[0]),
+            lambda: self.binary(symbol, left[0], right[0]),
         )
 
     def merge(self, left: Any, right: Any) -> Any:

@@ -45,9 +45,9 @@ class LoopListChange(BaseException):
     """Raised where code changes a list that is a copy, since a loop carries it. The loop may be traced again such that
     the variable is the sole name of its list."""
 
-    def __init__(self, changed: LoopList, refusal: Invalid) -> None:
+    def __init__(self, copy: LoopList, refusal: Invalid) -> None:
         super().__init__()
-        self.changed, self.refusal = changed, refusal
+        self.copy, self.refusal = copy, refusal
 
 
 def has_sole_name(value: Any) -> bool:

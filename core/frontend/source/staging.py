@@ -883,7 +883,7 @@ class _LoopState:
 
     def add_own_list(self, change: LoopListChange) -> None:
         """Let a list be one that only its variable names, so that an iteration may change it."""
-        place = change.changed.place
+        place = change.copy.place
         carried = self.carried_places.get(place.key)
         if carried is None:
             self.constants.pop(place.key, None)
@@ -1092,7 +1092,7 @@ def stage_loop(
             region.rewind(snapshot)
             state.renamed_lists += renaming.lists
         except LoopListChange as change:
-            if change.changed.loop is not state:
+            if change.copy.loop is not state:
                 raise
             region.rewind(snapshot)
             state.add_own_list(change)

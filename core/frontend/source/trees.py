@@ -136,7 +136,7 @@ def static_objects(state: Any) -> list[Any]:
     return [leaf.value for leaf in expose_static_leaves(structure_of(state))[1] if isinstance(leaf, StaticLeaf)]
 
 
-def _same(container: Any) -> Any:
+def _identity(container: Any) -> Any:
     return container
 
 
@@ -154,7 +154,7 @@ def _inner_containers(state: Any, items_of: Callable[[Any], Any]) -> set[int]:
 
 
 def shared_containers(
-    first_state: Any, second_state: Any, items_of: Sequence[Callable[[Any], Any]] = (_same, _same)
+    first_state: Any, second_state: Any, items_of: Sequence[Callable[[Any], Any]] = (_identity, _identity)
 ) -> set[int]:
     """The identities of the lists and dicts that stand at the same places, and only there, in two pieces of state.
     `items_of` gives the list or dict with the items that one has in the first piece, and in the second one.

@@ -183,7 +183,14 @@ def greatest_pairs(n):
     return min(pairs), max(pairs), max(pairs, key=lambda pair: -pair[0])
 
 
+def ordered_names(n):
+    pairs = [(3, "c"), (1, "a"), (n, "b")]
+    pairs.sort(key=lambda pair: (-pair[0], pair[1]))
+    return [name for _, name in pairs]
+
+
 FUNCTIONS = (
+    ordered_names,
     counted_items,
     greatest_pairs,
     running_results,

@@ -385,7 +385,7 @@ def kaprekar(n):
     return steps
 
 
-@everyday((20,), (1,), (9,), refusal="F4: the items of a list whose length is known only at run time differ")
+@everyday((20,), (1,), (9,))
 def look_and_count(n):
     counts = Counter()
     for k in range(1, n + 1):
