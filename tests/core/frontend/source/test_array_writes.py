@@ -429,7 +429,7 @@ def change_recorded(x):
 def change_natively(x):
     y = x.copy()
     y[0] = 2.0
-    y.partition(1)
+    operator.attrgetter("__iadd__")(y)(1.0)
     return y
 
 
