@@ -151,6 +151,8 @@ ITERATIONS_PER_WARNING, MAX_PYTHON_ITERATIONS = 10**6, 10**7
 refused. Iterations that add no nodes count, too: without a bound, an endless loop would be a trace that never ends."""
 MAX_LENGTH_CHANGES = 100
 """How often loops of a function are traced again because an iteration changes the length of a list."""
+MAX_LIST_TRACES = 60
+"""How often loops of a function are traced again because a variable has another one's list."""
 MAX_STRUCTURE_GROWTHS = 8
 """How often a loop is traced again because an iteration gives one of its variables more values than it has."""
 
@@ -1091,15 +1093,31 @@ def stage_loop(
         except _ListRenaming as renaming:
             region.rewind(snapshot)
             state.renamed_lists += renaming.lists
+            _count_list_trace(region.specialization, state.location)
         except LoopListChange as change:
             if change.copy.loop is not state:
                 raise
             region.rewind(snapshot)
             state.add_own_list(change)
+            _count_list_trace(region.specialization, state.location)
         finally:
             variables.write(start)
     state.is_traced = False
     staged.write_results(results)
+
+
+def _count_list_trace(function: Specialization, location: Location | None) -> None:
+    """Count a trace of a loop that is repeated since its variables give each other lists. Raises Invalid (F4) where
+    the loops of a function need too many."""
+    function.list_traces += 1
+    if function.list_traces > MAX_LIST_TRACES:
+        raise Invalid(
+            "the loops of a function give lists to other variables in too many ways",
+            rule="F4",
+            where=location,
+            required=f"at most {MAX_LIST_TRACES} repeated traces",
+            hint="copy a list where another variable gets it: y = x.copy()",
+        ) from None
 
 
 def stage_rest(

@@ -1065,6 +1065,8 @@ class Specialization:
     """All regions of the latest trace."""
     captures: dict[Resource, TracedValue] = field(default_factory=dict)
     """The parameter for each resource that the latest trace uses besides its arguments."""
+    list_traces: int = 0
+    """How often loops were traced again since their variables give each other lists."""
     length_changes: int = 0
     """How often the latest trace has begun a loop again because an iteration changes the length of a list."""
     python_iterations: int = 0
@@ -1138,6 +1140,7 @@ class Specialization:
         self.callee_signatures, self.previous_callees = None, ()
         self.deferred_error, self.region, self.captures = None, None, {}
         self.aliases, self.python_calls = Aliases(), []
+        self.list_traces = 0
         self.length_changes, self.python_iterations, self.certain_results, self.unrolled_loops = 0, 0, set(), set()
 
     def invalidate_signature(self) -> None:
