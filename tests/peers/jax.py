@@ -33,6 +33,15 @@ def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tupl
     return results, list(back([jnp.asarray(weights(nth, each.shape)) for nth, each in enumerate(results)]))
 
 
+def _scatter_mul(x: Any, values: Any, *at: Any) -> Any:
+    """Value by value: JAX differentiates no product of several values for one element."""
+    indices = np.broadcast_arrays(*at)
+    for position in np.ndindex(indices[0].shape):
+        place = tuple(int(index[position]) for index in indices)
+        x = x.at[place].multiply(values[position], unique_indices=True)
+    return x
+
+
 OPS: dict[str, Row] = {
     **common(jnp, jax.lax.stop_gradient, _halves),
     **{name: _reduced(getattr(jnp, name)) for name in ("sum", "prod", "max", "min")},
@@ -42,6 +51,7 @@ OPS: dict[str, Row] = {
     "erf": jax.scipy.special.erf,
     "erfc": jax.scipy.special.erfc,
     "lgamma": jax.scipy.special.gammaln,
+    "ndtri": jax.scipy.special.ndtri,
     "diagonal": lambda x, offset: jnp.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[at],
     "index": lambda x, key: x[parse_key(key)],
@@ -51,7 +61,7 @@ OPS: dict[str, Row] = {
     "scatter_add": lambda x, values, *at: x.at[at].add(values),
     "scatter_max": lambda x, values, *at: x.at[at].max(values),
     "scatter_min": lambda x, values, *at: x.at[at].min(values),
-    "scatter_mul": lambda x, values, *at: x.at[at].multiply(values),
+    "scatter_mul": _scatter_mul,
     "scatter_index": lambda x, values, key: x.at[parse_key(key)].set(values),
     "sort": lambda x, axis, descending: jnp.sort(x, axis=axis, descending=descending),
     "squeeze": jnp.squeeze,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import Any
 
@@ -23,8 +24,8 @@ def _reduced(function: Row) -> Row:
 
 
 def _prod(x: Any, axis: Any, keepdims: bool) -> Any:
-    made = reduce(lambda made, at: torch.prod(made, dim=at, keepdim=True), _axes(x, axis), x)
-    return made if keepdims else made.reshape([n for at, n in enumerate(x.shape) if at not in _axes(x, axis)])
+    product = reduce(lambda part, at: torch.prod(part, dim=at, keepdim=True), _axes(x, axis), x)
+    return product if keepdims else product.reshape([n for at, n in enumerate(x.shape) if at not in _axes(x, axis)])
 
 
 def _axes(x: Any, axis: Any) -> tuple[int, ...]:
@@ -34,6 +35,23 @@ def _axes(x: Any, axis: Any) -> tuple[int, ...]:
 
 def _places(at: Any) -> tuple[Any, ...]:
     return tuple(torch.tensor(each) for each in at)
+
+
+def _scatter(reduction: str) -> Row:
+    """A scatter that combines the values for one element, and the element itself."""
+
+    def row(x: Any, values: Any, *at: Any) -> Any:
+        sizes, indices = x.shape[: len(at)], torch.broadcast_tensors(*_places(at))
+        place = sum(
+            (index % size) * math.prod(sizes[axis + 1 :])
+            for axis, (index, size) in enumerate(zip(indices, sizes, strict=True))
+        )
+        rows = x.reshape(math.prod(sizes), -1)
+        contributions = values.broadcast_to(*indices[0].shape, *x.shape[len(at) :]).reshape(indices[0].numel(), -1)
+        place = place.reshape(-1, 1).expand_as(contributions)
+        return rows.scatter_reduce(0, place, contributions, reduction).reshape(x.shape)
+
+    return row
 
 
 def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tuple[list[Any], list[Any]]:
@@ -55,6 +73,7 @@ OPS: dict[str, Row] = {
     "erf": torch.special.erf,
     "erfc": torch.special.erfc,
     "lgamma": torch.special.gammaln,
+    "ndtri": torch.special.ndtri,
     "diagonal": lambda x, offset: torch.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[_places(at)],
     "sum": _reduced(torch.sum),
@@ -62,6 +81,9 @@ OPS: dict[str, Row] = {
     "min": _reduced(torch.amin),
     "permute_dims": lambda x, axes: torch.permute(x, axes),
     "prod": _prod,
+    "scatter_max": _scatter("amax"),
+    "scatter_min": _scatter("amin"),
+    "scatter_mul": _scatter("prod"),
     "scatter_add": lambda x, values, *at: x.index_put(_places(at), values, accumulate=True),
     "sort": lambda x, axis, descending: torch.sort(x, dim=axis, descending=descending, stable=True)[0],
     "where": lambda condition, x, y: torch.where(torch.tensor(condition), x, y),
