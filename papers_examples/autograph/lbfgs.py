@@ -1,7 +1,7 @@
 """L-BFGS with a line search, as one writes it in Python: a loop whose end depends on the gradient, with a loop in it.
 
 `minimise` keeps the last `MEMORY` steps and changes of the gradient in two arrays. Both loops, over the memory, have a
-known number of trips and are unrolled; the other two depend on values.
+known number of iterations and are unrolled; the other two depend on values.
 
     tagloom run papers_examples/autograph/lbfgs.py "[-1.2, 1.0, -1.2, 1.0]" 60
 

@@ -18,7 +18,7 @@ A, C = 6364136223846793005, 1442695040888963407
 """Of a quadratic congruential generator, modulo 2**64 with a sign. LLVM closes a linear one: it multiplies by powers of
 its factor, and makes hardly any iterations."""
 INNER = 100
-"""Trips of the inner of two nested loops."""
+"""Iterations of the inner of two nested loops."""
 BATCH = 32
 REPEATED = {"affine": 10, "affine32": 10, "exptanh": 3, "exptanh32": 3, "sum": 1}
 """How often the links of a chain over arrays are repeated."""

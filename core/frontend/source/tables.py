@@ -490,8 +490,9 @@ def create_union(left: dict[Any, Any], right: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _refuse_operator(symbol: str, left: Any, right: Any) -> NoReturn:
+    operands = f"{type(left).__name__} and {type(right).__name__}"
     raise Invalid(
-        f"`{symbol}` takes no {type(left).__name__} and {type(right).__name__} whose keys are known only at run time",
+        f"`{symbol}` is not supported for {operands} whose keys are known only at run time",
         rule="F4",
         where=user_location(),
         hint="loop over the entries",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,6 +76,14 @@ def check(entry: Entry) -> None:
         assert entry.gap in found, found
         return
     assert found.startswith(f"refused: {entry.refusal}" if entry.refusal else "right"), found
+
+
+def test_the_numbers_of_the_guide() -> None:
+    """The guide to ordinary Python counts the right, refused and wrong functions of this table."""
+    wrong, refused = sum(bool(entry.gap) for entry in ENTRIES), sum(bool(entry.refusal) for entry in ENTRIES)
+    guide = " ".join((Path(__file__).resolve().parents[4] / "docs" / "autograph.md").read_text("utf-8").split())
+    assert f"Of {len(ENTRIES)} functions as programmers write them, {len(ENTRIES) - wrong - refused} give" in guide
+    assert f"{refused} are refused with a clear error, and {wrong} differ" in guide
 
 
 def parameters(entries: list[Entry]) -> list[Any]:
