@@ -161,6 +161,8 @@ class Calls(PythonOperators):
             return training.call_gradient(
                 self, target, arguments, lambda operands: self.call_value(function, operands, {}, node)
             )
+        if type(python) is partial:
+            return self._call_partial(python, arguments, keywords, node)
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if isinstance(target, NestedFunction):
@@ -179,6 +181,19 @@ class Calls(PythonOperators):
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _call_partial(
+        self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """A call of a `functools.partial`."""
+        for name in ("func", "args"):
+            self.requirements.attributes.setdefault((function, name), getattr(function, name))
+        if function.keywords:
+            self.requirements.keywords.setdefault(function, dict(function.keywords))
+        first = [self.default("a partial function", value) for value in function.args]
+        own_keywords = {name: self.default(name, value) for name, value in function.keywords.items()}
+        target = self.constant(function.func)
+        return self.call_value(target, [*first, *arguments], own_keywords | keywords, node)
 
     def _call_list_function(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
         """A call of a function of the standard library whose first argument is a list."""

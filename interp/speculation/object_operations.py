@@ -88,7 +88,7 @@ class ObjectOperations(ProgramFunctions):
                 key = VariableKey(vars(value), name)
                 return StagedValue(self.layout_of_key(key), self.leaves_of(key))
             case ConstantLayout(value) if type(value) is type and name in ("__name__", "__qualname__"):
-                return self.constant(self.requirements.class_names.setdefault((value, name), getattr(value, name)))
+                return self.constant(self.requirements.attributes.setdefault((value, name), getattr(value, name)))
             case ConstantLayout(value) if type(value) is type:
                 return self._read_class_attribute(value, name)
             case ConstantLayout(value) if type(value) is EnumType and name in value.__members__:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ...core.display import open_debugger
-from ...core.errors import Disagreement, Exhausted, TagloomError, Usage, plural
+from ...core.errors import Disagreement, Exhausted, TagloomError, Usage, describe_class, plural
 from ...core.frontend.eager.recording import recording_tapes
 from ...core.frontend.trace.program_builder import current_region
 from ...core.frontend.trace.source_location import user_location
@@ -180,7 +180,8 @@ class SpeculativeGraph:
         """Raises LayoutMiss if a class or a function has changed since the graph was made."""
         if self.definitions is None or not self.definitions.is_unchanged():
             self._compare_definitions()
-            if not self.generation.requirements.class_variables:
+            requirements = self.generation.requirements
+            if not requirements.class_variables and not requirements.keywords:
                 self.definitions = self._read_definitions()
 
     def _read_definitions(self) -> Definitions:
@@ -195,8 +196,8 @@ class SpeculativeGraph:
                     entries.append((base.__dict__.get, name, base.__dict__.get(name, UNASSIGNED)))
         absent_names = self.generation.requirements.absent_class_names
         entries += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in absent_names]
-        class_names = self.generation.requirements.class_names
-        entries += [(partial(getattr, owner), name, text) for (owner, name), text in class_names.items()]
+        attributes = self.generation.requirements.attributes
+        entries += [(partial(getattr, owner), name, value) for (owner, name), value in attributes.items()]
         return Definitions(list(orders.items()), entries, list(self.functions.items()))
 
     def _compare_definitions(self) -> None:
@@ -214,9 +215,13 @@ class SpeculativeGraph:
         for (owner, name), value in self.class_values.items():
             if static_attribute(owner, name, UNASSIGNED) is not value:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "as it was", "changed")
-        for (owner, name), text in self.generation.requirements.class_names.items():
-            if getattr(owner, name) is not text:
-                raise LayoutMiss(f"{owner.__qualname__}.{name}", repr(text), "changed")
+        for (owner, name), value in self.generation.requirements.attributes.items():
+            if getattr(owner, name) is not value:
+                raise LayoutMiss(f"{name} of {describe_class(owner)}", "as it was", "changed")
+        for function, keywords in self.generation.requirements.keywords.items():
+            now = function.keywords
+            if now.keys() != keywords.keys() or any(now[name] is not value for name, value in keywords.items()):
+                raise LayoutMiss("the keywords of a partial function", "as they were", "changed")
         for function, key in self.functions.items():
             now = function_key(function)
             if len(now) != len(key) or any(old is not new for old, new in zip(now, key, strict=True)):

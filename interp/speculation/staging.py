@@ -237,8 +237,10 @@ class Requirements:
     """The values that classes must have under these names."""
     changed_arrays: set[type] = field(default_factory=set)
     """The pools of arrays of NumPy some of which change in place."""
-    class_names: dict[tuple[type, str], str] = field(default_factory=dict)
-    """The `__name__` or `__qualname__` that classes must have."""
+    attributes: dict[tuple[Any, str], Any] = field(default_factory=dict)
+    """The values that attributes of classes and partial functions must have: names of classes, for example."""
+    keywords: dict[Any, dict[str, Any]] = field(default_factory=dict)
+    """The keywords that partial functions must have."""
     class_variables: set[tuple[type, str]] = field(default_factory=set)
     """Names under which classes must have no descriptor: their values may change."""
     absent_class_names: set[tuple[type, str]] = field(default_factory=set)

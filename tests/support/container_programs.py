@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import heapq
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 
 import numpy as np
 
@@ -363,3 +363,24 @@ def row_that_changes(speculate):
     calls += [(data[0], np.ones(2)), (data[0], data[0]), (np.ones(2), data[1]), (data[0, :], data[:2, 0])]
     calls += [(np.ones(2), np.zeros(2)) for _ in range(4)]
     return add, calls
+
+
+@container_program
+def partial_functions(speculate):
+    def scale(factor, x, offset=0):
+        return factor * x + offset
+
+    double, triple = partial(scale, 2), partial(scale, 3, offset=1)
+
+    @speculate
+    def run(x):
+        return double(x), triple(x), triple(x, offset=x), double(offset=5, x=x)
+
+    def make_calls():
+        yield from [(k,) for k in range(8)]
+        triple.keywords["offset"] = 7
+        yield from [(k,) for k in range(3)]
+        double.__setstate__((scale, (4,), {}, {}))
+        yield from [(k,) for k in range(5)]
+
+    return run, make_calls()

@@ -76,7 +76,6 @@ IN_PYTHON = {
     "iterator_of_the_user": "a loop over an object with `__next__`",
     "replay_in_a_deque": "a deque",
     "tokenizer_with_vocabulary": "a dict under a string that varies",
-    "partial_of_a_function": "`functools.partial`",
     "view_in_an_attribute": "two arrays of NumPy that share elements",
     "overlap_after_some_calls": "two arrays of NumPy that share elements",
     "row_with_a_name": "a view of an array of NumPy",
