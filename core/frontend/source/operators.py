@@ -24,6 +24,7 @@ from ..trace.program_builder import NoTypeYet
 from ..trace.python_operations import fail_as_python, perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems
+from ..trace.text import TEXTS
 from .calls import announce_iteration, check_assignments, is_fresh, is_plain_class, note_advanced, take_conditional_item
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
@@ -937,7 +938,7 @@ class Operators(ABC):
         """Whether a comparison by order with a key may be symbolic, or calls a method of the user."""
         if isinstance(key, tuple | list):
             return any(map(self.orders_by_choice, key))
-        if type(key) in (Choice, StackedItems):
+        if type(key) in (Choice, StackedItems) or isinstance(key, TEXTS):
             return True
         return self.is_symbolic(key) or any(user_method(key, BINARY[symbol].method) for symbol in _ORDER)
 

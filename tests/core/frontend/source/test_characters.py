@@ -398,15 +398,20 @@ def are_anagrams(a, b):
     return sorted(str(a)) == sorted(str(b))
 
 
+def strings_in_order(n):
+    return sorted([f"{n}", "12", f"{3 * n}"]), max(f"{n}", "12"), min((1, str(n)), (1, "9"))
+
+
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [
+        (strings_in_order, [(3,), (120,), (-4,)]),
         (characters_in_order, [(52143,), (7,), (1010,)]),
         (are_anagrams, [(12, 21), (12, 22), (12, 221), (5, 5)]),
     ],
 )
 def test_characters_are_sorted(function: Any, inputs: Any) -> None:
-    """`sorted` of a symbolic string is the list of its characters, by their code points."""
+    """`sorted` of a symbolic string is the list of its characters, by their code points; strings are sorted, too."""
     assert not list(disagreements(function, inputs, RUNS[:1]))
 
 
@@ -415,6 +420,12 @@ def test_characters_sorted_the_wrong_way_are_caught() -> None:
     sound = methods.sort_characters
     with broken(lambda patch: patch.setattr(methods, "sort_characters", lambda text, is_reversed: sound(text, False))):
         assert list(disagreements(characters_in_order, [(52143,)], RUNS[:1]))
+
+
+def test_strings_that_are_not_sorted_are_caught() -> None:
+    """The law fails if strings keep their order."""
+    with broken(lambda patch: patch.setattr(methods, "sort_items", lambda is_less, items, *_: list(items))):
+        assert list(disagreements(strings_in_order, [(3,)], RUNS[:1]))
 
 
 def other_bases(n):

@@ -457,7 +457,7 @@ def tern_chain(n):
     return factor * n, size == "medium"
 
 
-@everyday((6,), (7,), (1,), refusal="F4: next() of a generator expression")
+@everyday((6,), (7,), (1,), refusal="F4: next() takes a generator expression from a variable")
 def next_twice(n):
     g = (d for d in (2, 3, 5) if n % d == 0)
     return next(g, 0) + next(g, 0)
