@@ -49,6 +49,7 @@ from .recording import python_function
 from .staging import (
     BREAK,
     CONTINUE,
+    MAX_BRANCHES,
     MAX_UNROLLED,
     MISSING_VALUE,
     NONE_VALUE,
@@ -462,16 +463,34 @@ class Generation(Calls):
         items: Sequence[StagedValue],
         read_item: Callable[[StagedValue], StagedValue] = lambda item: item,
     ) -> None:
-        if len(items) > MAX_UNROLLED or find_exits(statement.body) or statement.orelse:
+        exits, outer = find_exits(statement.body), self.state.exit
+        if len(items) > (MAX_BRANCHES if exits else MAX_UNROLLED):
             raise NotSpeculable(f"a loop over `{ast.unparse(statement.iter)}` has no graph")
 
         def assign_item(item: StagedValue) -> StagedValue:
             self.assign(statement.target, read_item(item))
             return NONE_VALUE
 
-        for item in items:
-            assignment = ast.copy_location(ast.Expr(Emission(partial(assign_item, item))), statement.target)
-            self.run_block([assignment, *statement.body])
+        def run_from(position: int) -> StagedValue:
+            for k in range(position, len(items)):
+                assignment = ast.copy_location(ast.Expr(Emission(partial(assign_item, items[k]))), statement.target)
+                self.run_block([assignment, *statement.body])
+                if exits:
+                    self._clear_exit(CONTINUE, self.constant(RUNNING))
+                is_running = self.has_exit(RUNNING)
+                if is_running is False:
+                    break
+                if is_running is not True and exits:
+                    return self.branch(is_running, partial(resume, k + 1), lambda: NONE_VALUE)
+            return NONE_VALUE
+
+        def resume(position: int) -> StagedValue:
+            self.state.exit = self.constant(RUNNING)
+            return run_from(position)
+
+        run_from(0)
+        if exits or statement.orelse:
+            self._end_loop(statement, outer)
 
     def _iteration(self, node: ast.expr) -> containers.Iteration | list[StagedValue]:
         """The iteration of an expression. A list of the table has an Iteration; a tuple, a static list or a new list
@@ -571,19 +590,25 @@ class Generation(Calls):
             if exits:
                 self._clear_exit(CONTINUE, self.constant(RUNNING))
 
+        self.loop(run_test, run_body)
+        self._end_loop(statement, outer)
+
+    def _end_loop(self, statement: ast.While | ast.For, outer: StagedValue) -> None:
+        """Continue behind a loop that has ended or was left, with its `else`; `outer` is the exit before the loop. A
+        `break` of the `else` belongs to the loop around this one."""
+        is_complete, exits = self.has_exit(RUNNING), find_exits(statement.body)
+        if any(isinstance(each, ast.Return) for each in exits) or self._raises_within(statement):
+            self._clear_exit(BREAK, outer)
+        else:
+            self.state.exit = outer
+
         def run_else() -> StagedValue:
             self.state.exit = outer
             self.run_block(statement.orelse)
             return NONE_VALUE
 
-        self.loop(run_test, run_body)
         if statement.orelse:
-            self.branch(self.has_exit(RUNNING), run_else, lambda: NONE_VALUE)
-        may_leave = any(isinstance(each, ast.Return) for each in exits) or self._raises_within(statement)
-        if may_leave or find_exits(statement.orelse):
-            self._clear_exit(BREAK, outer)
-        else:
-            self.state.exit = outer
+            self.branch(is_complete, run_else, lambda: NONE_VALUE)
 
     def _clear_exit(self, code: int, outer: StagedValue) -> None:
         """Continue where the block was left by `code`: after the loop, or in its next iteration. Where the block was

@@ -95,6 +95,8 @@ layouts."""
 MAX_LOOP_TEMPLATES = 8
 """The largest number of templates of a string that a loop changes: if each iteration adds to it, each round finds
 another one."""
+MAX_BRANCHES = 16
+"""The most items of an unrolled loop that an iteration may leave: each adds a branch in that of the item before."""
 MAX_UNROLLED = 64
 """The largest number of iterations of a loop over a tuple, which is unrolled."""
 

@@ -384,3 +384,63 @@ def partial_functions(speculate):
         yield from [(k,) for k in range(5)]
 
     return run, make_calls()
+
+
+@container_program
+def breaks_in_else_of_loops(speculate):
+    @speculate
+    def count(n, items):
+        total = 0
+        for k in range(n):
+            for item in items:
+                if item == 5:
+                    break
+                total += item
+            else:
+                if k > 1:
+                    break
+                total += 10
+            total += 1000
+        for k in range(n):
+            for item in (1, 2):
+                if item == n:
+                    break
+            else:
+                if k > 1:
+                    continue
+                total += 7
+            total += 100
+        return total
+
+    return count, [(k % 5, [1, 2] if k % 3 else [5]) for k in range(11)]
+
+
+@container_program
+def loops_over_tuples_that_end_early(speculate):
+    lines = ((0, 1, 2), (0, 3, 6), (0, 4, 8), (2, 4, 6))
+    numbers = {"a": 1, "b": 2, "c": 3}
+
+    class Board:
+        def __init__(self):
+            self.fields, self.log = [0] * 9, []
+
+    board = Board()
+
+    @speculate
+    def play(place, player):
+        for name, number in numbers.items():
+            if number == place:
+                board.log.append(name)
+                break
+        else:
+            board.log.append("none")
+        board.fields[place] = player
+        for first, second, third in lines:
+            if board.fields[first] == 0:
+                continue
+            if board.fields[first] == board.fields[second] == board.fields[third]:
+                return board.fields[first]
+            board.log.append("no")
+        return 0
+
+    return play, [(place, 1 + k % 2) for k, place in enumerate((4, 0, 2, 6, 3, 5, 2, 1, 7, 8))]

@@ -508,6 +508,17 @@ def _last_of_heaps(patch: MonkeyPatch) -> None:
     patch.setitem(calls._LIST_FUNCTIONS, heapq.heappop, _pop_last)
 
 
+def _breaks_of_else_lost(patch: MonkeyPatch) -> None:
+    end = Generation._end_loop
+
+    def end_loop(generation: Generation, statement: Any, outer: StagedValue) -> None:
+        end(generation, statement, outer)
+        if statement.orelse:
+            generation._clear_exit(staging.BREAK, outer)
+
+    patch.setattr(Generation, "_end_loop", end_loop)
+
+
 def _pop_last(heap: Any) -> Any:
     return heap.pop()
 
@@ -519,6 +530,7 @@ OBJECT_TWINS = {
     "backwards past the end": Twin(_backwards_past_the_end, "list_that_shrinks_backwards"),
     "first items compared": Twin(_first_items_compared, "order_of_tuples"),
     "any class matches": Twin(_any_class_matches, "expression_by_patterns"),
+    "breaks of else lost": Twin(_breaks_of_else_lost, "breaks_in_else_of_loops"),
     "last items of heaps": Twin(_last_of_heaps, "events_in_a_heap"),
     "views keep their elements": Twin(_views_keep_their_elements, "views_before_a_change"),
     "arrays without axes are scalars": Twin(_arrays_without_axes_as_scalars, "array_without_axes_that_is_kept"),
