@@ -77,7 +77,7 @@ class MachineStage(NamedTuple):
 
 
 class PausedMachine(NamedTuple):
-    """A fast machine that was interrupted, and the key of the conditions on which it would have stopped."""
+    """A fast machine that Ctrl-C or a limit stopped, and the key of the conditions on which it would have stopped."""
 
     run: FastRun
     stops_key: Hashable
@@ -90,7 +90,7 @@ class FastForward(Advance):
     _machine_stage: MachineStage | None
     """The present stage of the fast machine, if it works."""
     _paused_machine: PausedMachine | None
-    """The machine of the last fast-forwarding, if that was interrupted: the next one continues there."""
+    """The machine of the last fast-forward, if Ctrl-C or a limit stopped it: the next one continues there."""
 
     def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         super()._reset(origin, lineage, state, position)
@@ -115,11 +115,11 @@ class FastForward(Advance):
 
     @property
     def paused_position(self) -> int | None:
-        """The position of a fast machine that was interrupted and can continue; None if there is none."""
+        """The position of a fast machine that was stopped and can continue; None if there is none."""
         return None if self._paused_machine is None else self._paused_machine.run.steps
 
     def can_continue(self, stops_key: Hashable = None) -> bool:
-        """Whether a fast machine that was interrupted can continue with these conditions to stop."""
+        """Whether a fast machine that was stopped can continue with these conditions to stop."""
         return self._paused_machine is not None and self._paused_machine.stops_key == stops_key
 
     @property
@@ -160,11 +160,11 @@ class FastForward(Advance):
         for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
-        says why. Reading a large state would take long: then the machine waits at `paused_position`, an interrupt
-        raises KeyboardInterrupt, and a limit returns this history itself, with its `stop_error`. A state that would
-        exceed the limit on memory is not read either. The next fast-forward continues at `paused_position` if its goal
-        is not before it and its stop conditions have the same `stops_key`. Raises Usage if the fast machine does not
-        support this run.
+        says why. A large state is not read, since that would take long, nor is one that would exceed the limit on
+        memory: then an interrupt raises KeyboardInterrupt, and a limit returns this history itself, with its
+        `stop_error`. The machine waits at `paused_position`, but for the limit on memory, which it would exceed. The
+        next fast-forward continues there if its goal is not before it and its stop conditions have the same
+        `stops_key`. Raises Usage if the fast machine does not support this run.
         """
         reason = self.unsupported_reason
         if reason is not None:
@@ -173,6 +173,7 @@ class FastForward(Advance):
         goal = None if position is None else max(position - window, 0)
         if goal is not None and self.base <= goal <= len(self):
             return self
+        self._stop_error = self._outcome = None
         run, key = self._continue_machine(goal, stops_key) or self._start_machine(goal), stops_key
         try:
             error = self._run_machine(run, goal, stops)
@@ -185,9 +186,11 @@ class FastForward(Advance):
             if is_exact_stop(error):
                 error = self._unreadable_state(run)
             if error is not None and run.open_size > MAX_LATE_TOKENS:
-                if is_interrupt(error):
+                if is_limit(error, "interrupt"):
                     raise KeyboardInterrupt
-                self._paused_machine, self._stop_error = PausedMachine(run, key), error
+                self._stop_error = error
+                if not is_limit(error, "bytes"):
+                    self._paused_machine = PausedMachine(run, key)
                 return self
             return self._from_machine(run, error)
         except KeyboardInterrupt:
@@ -211,7 +214,7 @@ class FastForward(Advance):
         try:
             error = self._run_machine(run, max(position, 0), None) or self._unreadable_state(run)
             if error is not None:
-                raise KeyboardInterrupt if is_interrupt(error) else error
+                raise KeyboardInterrupt if is_limit(error, "interrupt") else error
             earlier_history = self._from_machine(run, None)
         finally:
             self._machine_stage = None
@@ -219,7 +222,7 @@ class FastForward(Advance):
         error = earlier_history.stop_error
         if len(earlier_history) < base:
             assert error is not None, "the run has been further"
-            raise KeyboardInterrupt if is_interrupt(error) else error
+            raise KeyboardInterrupt if is_limit(error, "interrupt") else error
         self._lineage = Lineage((*earlier_history._lineage.segments, *self._lineage.segments))
         self._reset_index()
 
@@ -227,7 +230,7 @@ class FastForward(Advance):
         """Discard the index that queries use."""
 
     def _continue_machine(self, goal: int | None, stops_key: Hashable) -> FastRun | None:
-        """The interrupted machine, if it is on the way to this goal and has the same stop conditions."""
+        """The paused machine, if it is on the way to this goal and has the same stop conditions."""
         paused, self._paused_machine = self._paused_machine, None
         if paused is None or paused.stops_key != stops_key or (goal is not None and goal < paused.run.steps):
             return None
@@ -279,9 +282,9 @@ def is_exact_stop(error: TagloomError | None) -> bool:
     return error is None or (isinstance(error, Exhausted) and error.limit in _EXACT_LIMITS)
 
 
-def is_interrupt(error: TagloomError | None) -> bool:
-    """Whether Ctrl-C stopped the fast machine."""
-    return isinstance(error, Exhausted) and error.limit == "interrupt"
+def is_limit(error: TagloomError | None, limit: str) -> bool:
+    """Whether the error is that of this limit; that of Ctrl-C is `interrupt`."""
+    return isinstance(error, Exhausted) and error.limit == limit
 
 
 NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}

@@ -15,7 +15,6 @@ from ...interp.breakpoints.breakpoint import Breakpoints
 from ...interp.history.advance import EventSelector
 from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
-from .listing import why_stopped
 from .run import REVEAL_LIMIT
 from .session import Session, describe_paused_machine
 
@@ -43,11 +42,14 @@ def check_interrupt(history: History) -> None:
 
 
 def goto_event(session: Session, position: int) -> None:
-    """Go to the position after this many events; raises Usage if the run ends before."""
+    """Go to the position after this many events; raises Usage if the run ends, or is stopped, before."""
     goto_event_or_end(session, position)
     history = session.history
     if history.position < position:
-        got = why_stopped(history) or f"the run is over after {plural(history.position, 'event')}"
+        error = history.stop_error
+        if error is not None:
+            raise Usage(f"event {position:,} was not reached", got=error.message)
+        got = f"the run is over after {plural(history.position, 'event')}"
         raise Usage(f"event {position:,} is never reached", got=got)
 
 

@@ -18,6 +18,7 @@ from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import RunMonitor
+from tagloom.interp.engines.limits import external_limit_error
 from tagloom.interp.history.history import History
 from tagloom.tui.panes.inspector import inspector_page
 from tagloom.tui.panes.timeline import build_timeline
@@ -211,7 +212,8 @@ def test_reading_a_state_that_is_interrupted(monkeypatch: MonkeyPatch) -> None:
 @pytest.mark.parametrize("limit", ["bytes", "seconds"])
 def test_a_large_state_is_not_read_after_a_limit(limit: str, monkeypatch: MonkeyPatch) -> None:
     """Where a limit ends the fast machine, and reading its state would take long or exceed the limit on memory, the
-    session stays where it is, and says where the machine waits. With a higher limit it goes on from there."""
+    session stays where it is, and says why. The machine waits, and goes on with a higher limit; but one that would
+    exceed the limit on memory frees its memory, so that the session can go on."""
     near(monkeypatch)
     session, ordinary = session_of("19", schedule="lifo"), session_of("19", schedule="lifo")
     monkeypatch.setattr("tagloom.interp.history.fast_forward.MAX_LATE_TOKENS", -1)
@@ -220,15 +222,30 @@ def test_a_large_state_is_not_read_after_a_limit(limit: str, monkeypatch: Monkey
     else:
         reached = lambda self, store: "seconds" if store.registers[Register.STEPS] > 30_000 else None  # noqa: E731
         monkeypatch.setattr(RunMonitor, "exceeded_limit", reached)
-    lines = session.execute("run").text
+    reason = f"on {'bytes of memory' if limit == 'bytes' else 'time, in seconds'}"
+    session.execute("run")
+    assert len(session.history) > 1
+    session.history.jump(1)
+    missed, lines = session.execute("goto 60000").text, session.execute("run").text
     monkeypatch.undo()
-    paused, there = session.history.paused_position, session.history.position
-    assert paused is not None and there < 30_000 < paused
-    assert f"on {'bytes of memory' if limit == 'bytes' else 'time, in seconds'}" in "".join(lines)
-    assert f"the fast machine paused at {paused:,} events" in lines[-1]
+    assert missed[0] == "event 60,000 was not reached" and reason in missed[1]
+    paused = session.history.paused_position
+    assert reason in "".join(lines) and session.history.position < 30_000
+    assert (paused is None) == (limit == "bytes")
+    assert paused is None or f"the fast machine paused at {paused:,} events" in lines[-1]
     near(monkeypatch)
     assert reply_lines(session, "run") == reply_lines(ordinary, "run") and session.history.paused_position is None
     assert session.history.state.firings_by_node == ordinary.history.state.firings_by_node
+
+
+def test_a_fast_forward_forgets_an_earlier_stop() -> None:
+    """An interrupt that stopped the run earlier does not stop a fast-forward that ends among known events."""
+    history = session_of("9", limits=tl.Limits(firings=500)).history
+    history.forward_to(lambda state, event: False)
+    length, history._stop_error = len(history), external_limit_error("interrupt", history.limits)
+    assert history.fast_forward(10**6) is history and history.stop_error is None
+    history.run()
+    assert len(history) == length and "on firings" in str(history.stop_error)
 
 
 @pytest.mark.full
