@@ -41,7 +41,7 @@ def test_terminals_get_their_characters(tagloom: Any, monkeypatch: pytest.Monkey
     """Dumb terminals get ASCII, and terminals colours unless they are switched off; the drawing is always the same."""
     plain = tagloom("show", "fib.py:fib", "--ascii").out
     with monkeypatch.context() as patched:
-        patched.setattr(terminal, "has_colours", lambda: True)
+        patched.setattr("tagloom.tui.cli.show.has_colours", lambda: True)
         coloured = tagloom("show", "fib.py:fib", "--ascii").out
     assert "\x1b[" in coloured and re.sub("\x1b\\[[0-9;]*m", "", coloured) == plain
     monkeypatch.setenv("TERM", "dumb")
@@ -63,7 +63,7 @@ def test_colours_can_be_switched_off(setting: str, value: str, monkeypatch: pyte
 @pytest.mark.full
 def test_large_drawings_get_a_hint(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """stderr has a hint for drawings that are larger than the terminal."""
-    monkeypatch.setattr(terminal, "WIDTH", 20)
+    monkeypatch.setattr("tagloom.tui.cli.show.WIDTH", 20)
     code, out, err = tagloom("show", "fib.py:fib", "--ascii")
     assert code == 0 and "--only and --fold" in err and "merge n" in out
 
