@@ -128,7 +128,7 @@ def mem_info_class() -> Any:
 
 def take_value(words: Words, offset: int, type_: Type) -> Value:
     """Take the value from a slot, with the slot's reference. An array without a reference count belongs to the
-    caller. No array can be made writable."""
+    caller. No array that shares memory can be made writable."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
         (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * offset)

@@ -231,7 +231,6 @@ def cache_key(text: str) -> str:
 @cache
 def _environment_fingerprint() -> str:
     """A hash of everything that all machine code depends on."""
-
     import llvmlite.binding as llvm
 
     files = sorted(path for pattern in _SOURCE_GLOBS for path in _PACKAGE_ROOT.glob(pattern))
