@@ -49,6 +49,7 @@ from .layouts import (
     is_named_tuple,
     number_kind,
     options_of,
+    parts,
 )
 from .operators import PythonOperators
 from .program_functions import MAX_INLINED
@@ -109,6 +110,8 @@ class Calls(PythonOperators):
         if function is sorted:
             layouts = [self.layout_of_key(FieldKey(pool, ITEMS)) for pool in items.layout.classes]
             are_tuples = all(isinstance(layout, TupleLayout) and layout.kind is tuple for layout in layouts)
+            if any(self.has_own_comparison(part) for layout in layouts for part in parts(layout)):
+                raise NotSpeculable("sorted() of objects with a comparison of their own has no graph")
             if not are_tuples and not {*map(number_kind, layouts)} <= {"i", "f", "b"}:
                 raise NotSpeculable("sorted() of what are neither tuples nor numbers of one class has no graph")
         value = self.call_library(_LIBRARY[function], [items])

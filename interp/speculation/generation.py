@@ -392,16 +392,16 @@ class Generation(Calls):
     def _run_for(self, statement: ast.For) -> None:
         call = statement.iter
         if self._is_call(call, range):
-            self._run_range(statement, [self.evaluate(argument) for argument in call.args])
+            self._run_range(statement, self._range_bounds(call))
             return
         if self._is_call(call, reversed) and len(call.args) == 1 and self._is_call(call.args[0], range):
             self._run_range(statement, self._reversed_bounds(call.args[0]))
             return
-        view = self._dict_view(statement.iter)
-        if view is not None:
+        view = self._dict_view(call)
+        if isinstance(view, tuple):
             self._run_dict_loop(statement, *view)
             return
-        iteration = self._iteration(statement.iter)
+        iteration = self._iteration(view)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
         else:
@@ -413,9 +413,16 @@ class Generation(Calls):
             return False
         return not any(isinstance(each, ast.Starred) for each in node.args) and self._is_builtin(node.func, function)
 
+    def _range_bounds(self, call: ast.Call) -> list[StagedValue]:
+        """The arguments of a call of `range`, which must be ints."""
+        bounds = [self.evaluate(argument) for argument in call.args]
+        if not 1 <= len(bounds) <= 3 or any(number_kind(bound.layout) not in ("i", "b") for bound in bounds):
+            raise NotSpeculable("range() of what is not an int")
+        return bounds
+
     def _reversed_bounds(self, call: ast.Call) -> list[StagedValue]:
         """The bounds of the range that is `reversed` of a range whose step is 1 or -1."""
-        bounds = [self.evaluate(argument) for argument in call.args]
+        bounds = self._range_bounds(call)
         start, stop = (self.constant(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
         step = bounds[2] if len(bounds) == 3 else self.constant(1)
         if step.layout not in (ConstantLayout(1), ConstantLayout(-1)):
@@ -423,20 +430,29 @@ class Generation(Calls):
         first, end = (self.binary(ast.Sub(), bound, step, call) for bound in (stop, start))
         return [first, end, self.constant(-step.layout.value)]  # type: ignore[union-attr]
 
-    def _dict_view(self, node: ast.expr) -> tuple[StagedValue, str] | None:
-        """The dict and the name of the view over which a loop goes: `keys`, `values` or `items`; None for anything
-        else."""
+    def _dict_view(self, node: ast.expr) -> tuple[StagedValue, str] | ast.expr:
+        """The dict and the name of the view over which a loop goes: `keys`, `values` or `items`. For anything else the
+        expression, without the part that is evaluated here: it may read a property."""
         name, owner_node = "keys", node
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not (node.args or node.keywords):
             name, owner_node = node.func.attr, node.func.value
         if name not in ("keys", "values", "items") or not isinstance(owner_node, ast.Name | ast.Attribute):
-            return None
+            return node
         owner = self.evaluate_owner(owner_node)
         if self.is_static(owner, dict):
             self.make_general(owner.layout.object)  # type: ignore[union-attr]
         layout = owner.layout
         is_dict = isinstance(layout, ReferenceLayout) and all(issubclass(pool, DictPool) for pool in layout.classes)
-        return (owner, name) if is_dict else None
+        if is_dict:
+            return owner, name
+        if isinstance(owner_node, ast.Name):
+            return node
+        rest = ast.copy_location(Emission(lambda: owner), owner_node)
+        if isinstance(node, ast.Call):
+            return ast.copy_location(
+                ast.Call(ast.copy_location(ast.Attribute(rest, name, ast.Load()), node), [], []), node
+            )
+        return rest
 
     def _run_dict_loop(self, statement: ast.For, owner: StagedValue, view: str) -> None:
         """Unroll a loop over a dict, with a branch for each tuple of keys that it may have. As in Python, each value is
@@ -543,8 +559,6 @@ class Generation(Calls):
         self.state.variables.pop(name, None)
 
     def _run_range(self, statement: ast.For, bounds: list[StagedValue]) -> None:
-        if not 1 <= len(bounds) <= 3 or any(number_kind(bound.layout) not in ("i", "b") for bound in bounds):
-            raise NotSpeculable("range() of what is not an int")
         start, stop = (self.constant(0), bounds[0]) if len(bounds) == 1 else bounds[:2]
         step = bounds[2].layout if len(bounds) == 3 else ConstantLayout(1)
         stride = step.value if isinstance(step, ConstantLayout) else 0

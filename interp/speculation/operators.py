@@ -22,6 +22,7 @@ from .layouts import (
     ListPool,
     NotSpeculable,
     NumberLayout,
+    NumpyLayout,
     Pool,
     ReferenceLayout,
     StaticLayout,
@@ -30,6 +31,7 @@ from .layouts import (
     class_name,
     number_kind,
     options_of,
+    parts,
 )
 from .object_operations import ObjectOperations
 from .recording import python_function
@@ -150,7 +152,7 @@ class PythonOperators(ObjectOperations):
             raise NotSpeculable("`in` with floats has no graph: NaN is itself, but not equal to itself")
         if not is_tuple:
             raise NotSpeculable(f"`in` {with_article(container.layout)} has no graph")
-        if any(map(self._has_own_comparison, options)):
+        if any(map(self.has_own_comparison, options)):
             raise NotSpeculable("`in` a tuple with objects with a comparison of their own has no graph")
         is_in: Any = False
         for candidate in candidates:
@@ -192,21 +194,33 @@ class PythonOperators(ObjectOperations):
     def _compare_tuples(
         self, name: str, left: Sequence[StagedValue], right: Sequence[StagedValue], node: ast.AST
     ) -> StagedValue:
-        """A comparison of tuples: that of the first items that differ, or of the lengths. Python compares identities
-        first, so floats are asserted to be numbers."""
-        if name in ("Eq", "NotEq") and len(left) != len(right):
+        """A comparison of tuples: that of the first items that differ, or of the lengths. Python compares the
+        identities of items before it calls `==`. The graph does so for objects, and asserts that no float is NaN."""
+        comparison, items = getattr(ast, name)(), (*left, *right)
+        has_comparison = any(self.has_own_comparison(part) for item in items for part in parts(item.layout))
+        if name in ("Eq", "NotEq") and len(left) != len(right) and not has_comparison:
             return self.constant(name == "NotEq")
-        comparison = getattr(ast, name)()
-        for item in (*left, *right):
-            if any(number_kind(option) == "f" for option in options_of(item.layout)):
+        for item in items:
+            options = options_of(item.layout)
+            if any(_is_array(option) for option in options):
+                raise NotSpeculable("a comparison of tuples of arrays has no graph")
+            if any(number_kind(option) == "f" or isinstance(option, NumpyLayout) for option in options):
                 is_number = self.truth(self.compare(ast.Eq(), item, item, node), node)
                 self.check(is_number, node, "no item is NaN", "Python compares identities first")
+
+        def compare_equal(pair: Sequence[StagedValue]) -> StagedValue:
+            def call() -> StagedValue:
+                return self.predicate_value(self.truth(self._compare("Eq", pair[0], pair[1], node), node))
+
+            if not any(self.has_own_comparison(value.layout) for value in pair):
+                return call()
+            return self.branch(self._is_same(pair[0], pair[1]), lambda: self.constant(True), call)
 
         def compare_from(position: int) -> StagedValue:
             if position == min(len(left), len(right)):
                 return self.compare(comparison, self.constant(len(left)), self.constant(len(right)), node)
             item, other = left[position], right[position]
-            is_equal = self.truth(self.compare(ast.Eq(), item, other, node), node)
+            is_equal = self.truth(self.dispatch_all([item, other], compare_equal), node)
 
             def compare_items() -> StagedValue:
                 is_order = name not in ("Eq", "NotEq")
@@ -255,7 +269,7 @@ class PythonOperators(ObjectOperations):
             for name in ("__bool__", "__len__")
         )
 
-    def _has_own_comparison(self, layout: Layout) -> bool:
+    def has_own_comparison(self, layout: Layout) -> bool:
         """Whether `==` of a value may be a call of Python code."""
         if isinstance(layout, StaticLayout):
             return True
@@ -363,6 +377,13 @@ class PythonOperators(ObjectOperations):
 def _is_plain_enum(value: Any) -> bool:
     """Whether a value is a member of an enumeration that is equal only to itself."""
     return isinstance(value, Enum) and static_attribute(type(value), "__eq__") is object.__eq__
+
+
+def _is_array(layout: Layout) -> bool:
+    """Whether a value is an array, and no scalar of NumPy."""
+    if isinstance(layout, NumpyLayout):
+        return layout.type.shape != ()
+    return isinstance(layout, ArrayLayout) or numpy_arrays.is_numpy(layout)
 
 
 def _is_tuple(layout: Layout) -> bool:

@@ -4,12 +4,12 @@ this module has the operators of their tests."""
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from ...core.errors import with_article
 from . import containers
 from .calls import Calls
-from .layouts import ConstantLayout, ListPool, NotSpeculable, Pool, ReferenceLayout, StaticLayout, TupleLayout
+from .layouts import ConstantLayout, Layout, ListPool, NotSpeculable, Pool, ReferenceLayout, StaticLayout, TupleLayout
 from .staging import StagedValue
 
 _SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
@@ -55,6 +55,9 @@ def _has_class(
     """Whether a subject is of a class, and has the attributes of a pattern."""
     attributes = [name.layout.value for name in calls.items(names)]  # type: ignore[union-attr]
     attributes[:0] = _positional_names(calls, kind, count.layout.value, node)  # type: ignore[union-attr]
+    if len({*attributes}) < len(attributes):
+        calls.check(False, node, "no attribute has two patterns", "Python raises TypeError")
+    _refuse_properties(calls, subject.layout, attributes)
 
     def has_from(position: int) -> StagedValue:
         if position == len(attributes):
@@ -65,6 +68,18 @@ def _has_class(
 
     is_instance = calls.truth(calls.is_instance(subject, kind, node), node)
     return calls.branch(is_instance, lambda: has_from(0), lambda: calls.constant(False))
+
+
+def _refuse_properties(calls: Calls, layout: Layout, names: Sequence[str]) -> None:
+    """Raises NotSpeculable if one of these attributes is a property: Python reads it once, and the tests read it
+    several times."""
+    owners: Iterable[type] = layout.classes if isinstance(layout, ReferenceLayout) else ()
+    if isinstance(layout, StaticLayout):
+        owners = (layout.object.owner,)
+    for owner in sorted(owners, key=str):
+        for name in names:
+            if not issubclass(owner, Pool) and isinstance(calls.require_member(owner, name), property):
+                raise NotSpeculable(f"a pattern with the property {owner.__qualname__}.{name} has no graph")
 
 
 def _positional_part(

@@ -379,12 +379,13 @@ class ProgramFunctions(Staging):
         if tree.kwarg:
             raise NotSpeculable(f"{function_name} takes ** parameters")
         positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
+        positional_only = {parameter.arg for parameter in tree.posonlyargs}
         names = parameter_names(tree)
         bound = dict(zip(positional, arguments, strict=False))
         if tree.vararg:
             bound[tree.vararg.arg] = self.tuple_of(arguments[len(positional) :])
         is_wrong = (len(arguments) > len(positional) and not tree.vararg) or any(
-            name in bound or name not in names for name in keywords
+            name in bound or name not in names or name in positional_only for name in keywords
         )
         bound = defaults | bound | keywords
         if is_wrong or {*bound} != {*names}:

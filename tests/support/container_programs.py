@@ -444,3 +444,184 @@ def loops_over_tuples_that_end_early(speculate):
         return 0
 
     return play, [(place, 1 + k % 2) for k, place in enumerate((4, 0, 2, 6, 3, 5, 2, 1, 7, 8))]
+
+
+@container_program
+def loops_over_properties(speculate):
+    class Rows:
+        def __init__(self):
+            self.rows, self.rates, self.reads = [1, 2], {"a": 3, "b": 4}, 0
+
+        @property
+        def all_rows(self):
+            self.reads += 1
+            return self.rows
+
+        @property
+        def all_rates(self):
+            self.reads += 10
+            return self.rates
+
+        @property
+        def itself(self):
+            self.reads += 100
+            return self
+
+        def items(self):
+            return self.rows
+
+    rows = Rows()
+
+    @speculate
+    def total(k):
+        result = 0
+        for row in rows.all_rows:
+            result += row * k
+        for name in rows.all_rates:
+            result += rows.rates[name]
+        for row in rows.itself.items():
+            result -= row
+        return result, rows.reads
+
+    return total, [(k,) for k in range(8)]
+
+
+@container_program
+def tuples_of_objects(speculate):
+    class Amount:
+        def __init__(self, value):
+            self.value, self.comparisons = value, 0
+
+        def __eq__(self, other):
+            self.comparisons += 1
+            return self.value == other.value and self.value > 0
+
+        __hash__ = None
+
+    class Point:
+        def __init__(self, x):
+            self.x = x
+
+    @speculate
+    def compare(first, second, point, other):
+        equal = (first, 1) == (second, 1), (first, 1) != (second, 2), (first,) == (second, 1), (first,) == (first,)
+        return equal, (point.x, 1) == (point.x, 1), (point.x, 1) < (other.x, 2)
+
+    one, two, zero = Amount(1), Amount(1), Amount(0)
+    nan = np.float64("nan")
+    pairs = [(one, two), (one, one), (zero, zero), (one, zero), (zero, zero), (two, one), (one, one), (zero, zero)]
+    points = [(Point(np.float64(k % 2)), Point(np.float64(1.0))) for k in range(8)]
+    return compare, [(*pair, *points[k]) for k, pair in enumerate(pairs)] + [(one, two, Point(nan), Point(nan))]
+
+
+@container_program
+def patterns_that_fail_late(speculate):
+    @speculate
+    def judge(pair, k):
+        x = 100
+        match pair:
+            case (x, 0):
+                return x
+            case (1, x) if x > 3:
+                return -x
+            case (0, (x, 2)):
+                return x + 1
+        return x + k
+
+    pairs = [(5, 0), (1, 2), (1, 7), (2, 3), (6, 0), (2, 9), (1, 1), (7, 1)]
+    return judge, [(pair, k) for k, pair in enumerate(pairs)]
+
+
+@container_program
+def property_in_a_pattern(speculate):
+    class Counter:
+        def __init__(self):
+            self.reads = 0
+
+        @property
+        def count(self):
+            self.reads += 1
+            return self.reads
+
+    counter = Counter()
+
+    @speculate
+    def judge(k):
+        match counter:
+            case Counter(count=3):
+                return -k
+            case Counter(count=count):
+                return count
+
+    return judge, [(k,) for k in range(7)]
+
+
+@container_program
+def attribute_with_two_patterns(speculate):
+    @dataclass
+    class Point:
+        x: int
+
+    @speculate
+    def judge(point):
+        match point:
+            case Point(first, x=second):
+                return first + second
+        return 0
+
+    return judge, [(None,), (None,), (None,), (None,), (None,), (Point(1),), (None,)]
+
+
+@container_program
+def range_of_a_user_backwards(speculate):
+    class Size:
+        def __init__(self, value):
+            self.value = value
+
+        def __index__(self):
+            return self.value
+
+        def __sub__(self, other):
+            return self.value + other
+
+    @speculate
+    def count(size):
+        result = 0
+        for k in reversed(range(size)):
+            result = 3 * result + k
+        return result
+
+    return count, [(Size(k),) for k in range(7)]
+
+
+@container_program
+def sorted_tuples_of_objects(speculate):
+    class Weight:
+        def __init__(self, value):
+            self.value, self.comparisons = value, 0
+
+        def __lt__(self, other):
+            self.comparisons += 1
+            return self.value < other.value
+
+    @speculate
+    def lightest(first, second, third):
+        order = sorted([(1, first), (1, second), (1, third)])
+        return order[0][1].value, first.comparisons, second.comparisons, third.comparisons
+
+    return lightest, [(Weight(k % 3), Weight(k % 2), Weight(1)) for k in range(7)]
+
+
+@container_program
+def positional_parameter_by_keyword(speculate):
+    def subtract(x, /, y):
+        return x - y
+
+    @speculate
+    def judge(k):
+        try:
+            return subtract(x=k, y=1)
+        except TypeError:
+            return -1
+
+    return judge, [(k,) for k in range(7)]

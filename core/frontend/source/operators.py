@@ -624,7 +624,11 @@ class Operators(ABC):
         most = 1 if kind in _SELF_MATCHING else len(positional)
         if count > most:
             fail_as_python(TypeError(f"{kind.__name__}() accepts {most} positional sub-patterns ({count} given)"))
-        return all(hasattr(subject, name) for name in (*positional[:count], *names))
+        names = (*positional[:count], *names)
+        repeated = next((name for position, name in enumerate(names) if name in names[:position]), None)
+        if repeated is not None:
+            fail_as_python(TypeError(f"{kind.__name__}() got multiple sub-patterns for attribute {repeated!r}"))
+        return all(hasattr(subject, name) for name in names)
 
     @by_option(0)
     def positional_part(self, subject: Any, kind: Any, position: int) -> Any:

@@ -62,7 +62,7 @@ IN_PYTHON = {
     "sorted_by_key": "a key of `sort`",
     "equality_in_lists": "`in` a list of objects with `__eq__`",
     "methods_as_values": "bound methods as values",
-    "growing_texts": "strings to which each trip of a loop adds",
+    "growing_texts": "strings to which each iteration of a loop adds",
     "deleted_attribute": "`del` of an attribute",
     "attribute_of_a_descriptor": "a descriptor of a class of the program",
     "queue_that_is_full": "most calls raise at last",
@@ -87,6 +87,11 @@ IN_PYTHON = {
     "indices_of_another_dtype": "an array of NumPy of another dtype",
     "two_dtypes_at_one_place": "arrays of NumPy of two dtypes",
     "operands_that_numpy_refuses": "every call raises",
+    "property_in_a_pattern": "a property in a pattern",
+    "attribute_with_two_patterns": "an attribute with two patterns",
+    "range_of_a_user_backwards": "a range of an object",
+    "sorted_tuples_of_objects": "`sorted` of objects with `__lt__`",
+    "positional_parameter_by_keyword": "every call raises",
 }
 """The programs that stay in Python for good, with the reason."""
 

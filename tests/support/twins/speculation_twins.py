@@ -500,6 +500,20 @@ def _first_items_compared(patch: MonkeyPatch) -> None:
     patch.setattr(PythonOperators, "_compare_tuples", compare_first)
 
 
+def _equal_items_called(patch: MonkeyPatch) -> None:
+    patch.setattr(PythonOperators, "has_own_comparison", lambda operators, layout: False)
+
+
+def _properties_read_twice(patch: MonkeyPatch) -> None:
+    read_view = Generation._dict_view
+
+    def read_twice(generation: Generation, node: ast.expr) -> Any:
+        view = read_view(generation, node)
+        return view if isinstance(view, tuple) else node
+
+    patch.setattr(Generation, "_dict_view", read_twice)
+
+
 def _any_class_matches(patch: MonkeyPatch) -> None:
     patch.setitem(patterns._OPERATORS, "has_class", lambda calls, *rest: calls.constant(True))
 
@@ -529,6 +543,8 @@ OBJECT_TWINS = {
     "added keys unnoticed": Twin(_keys_added_unnoticed, "dict_that_grows_in_a_loop"),
     "backwards past the end": Twin(_backwards_past_the_end, "list_that_shrinks_backwards"),
     "first items compared": Twin(_first_items_compared, "order_of_tuples"),
+    "equality of the same items called": Twin(_equal_items_called, "tuples_of_objects"),
+    "properties of loops read twice": Twin(_properties_read_twice, "loops_over_properties"),
     "any class matches": Twin(_any_class_matches, "expression_by_patterns"),
     "breaks of else lost": Twin(_breaks_of_else_lost, "breaks_in_else_of_loops"),
     "last items of heaps": Twin(_last_of_heaps, "events_in_a_heap"),

@@ -1,4 +1,5 @@
-"""The pass on `match`: it becomes `if`, unless a pattern assigns names in alternatives of `|`.
+"""The pass on `match`: it becomes `if`, unless a pattern assigns names in alternatives of `|`. The tests of a pattern
+come before the assignments of its names.
 
 >>> import ast
 >>> (function,) = ast.parse('''
@@ -58,7 +59,9 @@ class _Matches(NodeTransformer):
         for case in reversed(node.cases):
             pattern, tests = case.pattern, [case.guard] if case.guard is not None else []
             if not _is_capture(pattern):
-                tests[:0] = _tests(pattern, ast.copy_location(ast.Name(subject, ast.Load()), pattern))
+                captures = list[ast.expr]()
+                pattern_tests = _tests(pattern, ast.copy_location(ast.Name(subject, ast.Load()), pattern), captures)
+                tests[:0] = [*pattern_tests, *captures]
             chosen = case.body
             if tests:
                 test = tests[0] if len(tests) == 1 else ast.copy_location(ast.BoolOp(ast.And(), tests), pattern)
@@ -80,31 +83,32 @@ def _is_plain(pattern: ast.pattern) -> bool:
     return not any(written_names([alternative]) for alternative in alternatives)
 
 
-def _tests(pattern: ast.pattern, subject: ast.expr) -> list[ast.expr]:
-    """Expressions that are true one after the other where the pattern matches, and assign its names."""
+def _tests(pattern: ast.pattern, subject: ast.expr, captures: list[ast.expr]) -> list[ast.expr]:
+    """Expressions that are true one after the other where the pattern matches. Expressions that assign its names, and
+    are true, are added to `captures`: Python assigns names only where the whole pattern matches."""
     match pattern:
         case ast.MatchValue():
             return [expression("subject == value", pattern, subject=subject, value=pattern.value)]
         case ast.MatchSingleton():
             return [expression(f"subject is {pattern.value}", pattern, subject=subject)]
         case ast.MatchOr():
-            parts = [_conjunction(_tests(part, copy_tree(subject)), part) for part in pattern.patterns]
+            parts = [_conjunction(_tests(part, copy_tree(subject), captures), part) for part in pattern.patterns]
             return [ast.copy_location(ast.BoolOp(ast.Or(), parts), pattern)]
         case ast.MatchAs():
-            tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy_tree(subject))
+            tests = [] if pattern.pattern is None else _tests(pattern.pattern, copy_tree(subject), captures)
             if pattern.name is not None:
-                tests.append(expression(f"({pattern.name} := subject, True)[1]", pattern, subject=subject))
+                captures.append(expression(f"({pattern.name} := subject, True)[1]", pattern, subject=subject))
             return tests
         case ast.MatchSequence():
-            return _sequence_tests(pattern, subject)
+            return _sequence_tests(pattern, subject, captures)
         case ast.MatchMapping():
-            return _mapping_tests(pattern, subject)
+            return _mapping_tests(pattern, subject, captures)
         case ast.MatchClass():
-            return _class_tests(pattern, subject)
+            return _class_tests(pattern, subject, captures)
     raise AssertionError("only plain patterns are converted")
 
 
-def _sequence_tests(pattern: ast.MatchSequence, subject: ast.expr) -> list[ast.expr]:
+def _sequence_tests(pattern: ast.MatchSequence, subject: ast.expr, captures: list[ast.expr]) -> list[ast.expr]:
     count = len(pattern.patterns)
     star = next((k for k, part in enumerate(pattern.patterns) if isinstance(part, ast.MatchStar)), None)
     template = f"ag__.has_items(subject, {count})"
@@ -115,32 +119,34 @@ def _sequence_tests(pattern: ast.MatchSequence, subject: ast.expr) -> list[ast.e
         if isinstance(part, ast.MatchStar):
             if part.name is not None:
                 items = f"ag__.inner_items(subject, {position}, {count - position - 1})"
-                tests.append(expression(f"({part.name} := {items}, True)[1]", part, subject=copy_tree(subject)))
+                captures.append(expression(f"({part.name} := {items}, True)[1]", part, subject=copy_tree(subject)))
             continue
         index = position if star is None or position < star else position - count
-        tests += _tests(part, expression(f"subject[{index}]", part, subject=copy_tree(subject)))
+        tests += _tests(part, expression(f"subject[{index}]", part, subject=copy_tree(subject)), captures)
     return tests
 
 
-def _mapping_tests(pattern: ast.MatchMapping, subject: ast.expr) -> list[ast.expr]:
+def _mapping_tests(pattern: ast.MatchMapping, subject: ast.expr, captures: list[ast.expr]) -> list[ast.expr]:
     keys = ast.copy_location(ast.Tuple(list(pattern.keys), ast.Load()), pattern)
     tests = [expression("ag__.has_keys(subject, keys)", pattern, subject=subject, keys=copy_tree(keys))]
     for key, part in zip(pattern.keys, pattern.patterns, strict=True):
-        tests += _tests(part, expression("subject[key]", part, subject=copy_tree(subject), key=copy_tree(key)))
+        item = expression("subject[key]", part, subject=copy_tree(subject), key=copy_tree(key))
+        tests += _tests(part, item, captures)
     if pattern.rest is not None:
         template = f"({pattern.rest} := ag__.other_items(subject, keys), True)[1]"
-        tests.append(expression(template, pattern, subject=copy_tree(subject), keys=copy_tree(keys)))
+        captures.append(expression(template, pattern, subject=copy_tree(subject), keys=copy_tree(keys)))
     return tests
 
 
-def _class_tests(pattern: ast.MatchClass, subject: ast.expr) -> list[ast.expr]:
+def _class_tests(pattern: ast.MatchClass, subject: ast.expr, captures: list[ast.expr]) -> list[ast.expr]:
     template = f"ag__.has_class(subject, kind, {len(pattern.patterns)}, {tuple(pattern.kwd_attrs)})"
     tests = [expression(template, pattern, subject=subject, kind=pattern.cls)]
     for position, inner in enumerate(pattern.patterns):
-        part = f"ag__.positional_part(subject, kind, {position})"
-        tests += _tests(inner, expression(part, inner, subject=copy_tree(subject), kind=copy_tree(pattern.cls)))
+        template = f"ag__.positional_part(subject, kind, {position})"
+        part = expression(template, inner, subject=copy_tree(subject), kind=copy_tree(pattern.cls))
+        tests += _tests(inner, part, captures)
     for name, inner in zip(pattern.kwd_attrs, pattern.kwd_patterns, strict=True):
-        tests += _tests(inner, expression(f"subject.{name}", inner, subject=copy_tree(subject)))
+        tests += _tests(inner, expression(f"subject.{name}", inner, subject=copy_tree(subject)), captures)
     return tests
 
 
