@@ -332,7 +332,7 @@ def zip_goes_on_to_the_longest(patch: MonkeyPatch) -> None:
 def sequence_patterns_ignore_their_items(patch: MonkeyPatch) -> None:
     """A sequence pattern matches each sequence of its length."""
     sound = matches._tests
-    patch.setattr(matches, "_tests", lambda pattern, subject: sound(pattern, subject)[:1])
+    patch.setattr(matches, "_tests", lambda *arguments: sound(*arguments)[:1])
 
 
 @twin(exits.a_raise_after_a_raise_of_an_arm, -1)
