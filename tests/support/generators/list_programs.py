@@ -228,7 +228,7 @@ _RENAMINGS = (
     "t += sum(c)",
     "if a: a[0] = {e}",
     "if b: t += b.pop()",
-    "for x in a: b.append(x + {e})",
+    "for x in a[:3]: b.append(x + {e})",  # of all of `a`, lists that swap their names would grow without bound
     "pair = a, b",
     "t += len(pair[0])",
     "out = [a, b]",

@@ -366,8 +366,8 @@ def test_renaming_programs(seed: int, tmp_path: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("first", range(0, 300, 50))
 def test_many_renaming_programs(first: int, tmp_path: Path) -> None:
-    """50 programs agree, or are refused; at least half are converted."""
-    assert sum(check(seed, tmp_path) for seed in range(first, first + 50)) >= 25
+    """50 programs agree, or are refused; at least two in five are converted."""
+    assert sum(check(seed, tmp_path) for seed in range(first, first + 50)) >= 20
 
 
 def name_of_an_argument(xs: Any, n: Any) -> Any:
