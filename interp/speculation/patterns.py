@@ -7,13 +7,11 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 
 from ...core.errors import with_article
+from ...core.frontend.source.operators import SELF_MATCHING
 from . import containers
 from .calls import Calls
 from .layouts import ConstantLayout, Layout, ListPool, NotSpeculable, Pool, ReferenceLayout, StaticLayout, TupleLayout
 from .staging import StagedValue
-
-_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
-"""The classes whose only pattern by position matches the subject itself."""
 
 
 def call_operator(calls: Calls, name: str, values: Sequence[StagedValue], node: ast.expr) -> StagedValue:
@@ -95,7 +93,7 @@ def _positional_names(calls: Calls, kind: StagedValue, count: int, node: ast.exp
     if not isinstance(kind.layout, ConstantLayout) or type(kind.layout.value) is not type:
         raise NotSpeculable(f"a pattern of {with_article(kind.layout)} has no graph")
     owner = kind.layout.value
-    is_self_matching = owner in _SELF_MATCHING
+    is_self_matching = owner in SELF_MATCHING
     names = () if is_self_matching or not count else calls.require_class_value(owner, "__match_args__")
     names = names if type(names) is tuple else ()
     if count > (1 if is_self_matching else len(names)):

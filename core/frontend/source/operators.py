@@ -58,7 +58,7 @@ TargetShape: TypeAlias = tuple[Any, ...]
 """The shape of a target that unpacks: None for a variable, `...` for one with a star, and shapes of parts."""
 
 _ITERATORS = (enumerate, zip, map, filter, reversed)
-_SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
+SELF_MATCHING = (bool, bytearray, bytes, dict, float, frozenset, int, list, set, str, tuple)
 """The classes whose class pattern has one pattern by position: for the subject itself."""
 _COLLECTIONS = (list, tuple, dict, MappingView, str, bytes, bytearray, set, frozenset, deque, range)
 """The classes of Python that are true if they have items."""
@@ -620,8 +620,8 @@ class Operators(ABC):
             fail_as_python(TypeError("called match pattern must be a class"))
         if not self._isinstance(subject, kind):
             return False
-        positional = () if kind in _SELF_MATCHING else getattr(kind, "__match_args__", ())
-        most = 1 if kind in _SELF_MATCHING else len(positional)
+        positional = () if kind in SELF_MATCHING else getattr(kind, "__match_args__", ())
+        most = 1 if kind in SELF_MATCHING else len(positional)
         if count > most:
             fail_as_python(TypeError(f"{kind.__name__}() accepts {most} positional sub-patterns ({count} given)"))
         names = (*positional[:count], *names)
@@ -633,7 +633,7 @@ class Operators(ABC):
     @by_option(0)
     def positional_part(self, subject: Any, kind: Any, position: int) -> Any:
         """What a class pattern matches with the pattern at this position."""
-        if kind in _SELF_MATCHING:
+        if kind in SELF_MATCHING:
             return subject
         return self.get_attribute(subject, kind.__match_args__[position])
 
