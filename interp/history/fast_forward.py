@@ -160,11 +160,11 @@ class FastForward(Advance):
         for stops.
 
         If the run is interrupted, or out of time or memory, the history begins where the fast machine was; `stop_error`
-        says why. A large state is not read, since that would take long, nor is one that would exceed the limit on
-        memory: then an interrupt raises KeyboardInterrupt, and a limit returns this history itself, with its
-        `stop_error`. The machine waits at `paused_position`, but for the limit on memory, which it would exceed. The
-        next fast-forward continues there if its goal is not before it and its stop conditions have the same
-        `stops_key`. Raises Usage if the fast machine does not support this run.
+        says why. A state is not read if that would take long or exceed the limit on memory. Then an interrupt raises
+        KeyboardInterrupt, and a limit returns this history itself, with its `stop_error`. The machine waits at
+        `paused_position`, and the next fast-forward continues there if its goal is not before it and its stop
+        conditions have the same `stops_key`; after the limit on memory, the machine is dropped. Raises Usage if the
+        fast machine does not support this run.
         """
         reason = self.unsupported_reason
         if reason is not None:

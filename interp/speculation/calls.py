@@ -153,7 +153,7 @@ class Calls(PythonOperators):
             raise NotSpeculable(f"a call of {function.layout} has no graph")
         target = function.layout.value
         python = python_function(target)
-        if type(python) in _NUMPY_FUNCTION_CLASSES and python in FUNCTIONS:
+        if _is_numpy_function(python):
             return numpy_arrays.call_function(self, python, arguments, keywords)
         if python in _ARRAY_FUNCTIONS_BY_IDENTITY:
             return self._call_array_function(python, [self.read_variable(argument) for argument in arguments], keywords)
@@ -230,8 +230,7 @@ class Calls(PythonOperators):
         if not isinstance(function.layout, ConstantLayout):
             return False
         python = python_function(function.layout.value)
-        is_numpy = type(python) in _NUMPY_FUNCTION_CLASSES and python in FUNCTIONS
-        return is_numpy or python in _ARRAY_FUNCTIONS_BY_IDENTITY
+        return _is_numpy_function(python) or python in _ARRAY_FUNCTIONS_BY_IDENTITY
 
     def _construct_named_tuple(
         self, owner: Any, arguments: Sequence[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
@@ -354,6 +353,11 @@ class Calls(PythonOperators):
 
 _NUMPY_FUNCTION_CLASSES = (np.ufunc, type(np.sum), type(np.zeros), FunctionType)
 """The classes of functions of NumPy, all of which are hashable."""
+
+
+def _is_numpy_function(value: Any) -> bool:
+    """Whether a value is a function of NumPy that a graph supports."""
+    return type(value) in _NUMPY_FUNCTION_CLASSES and value in FUNCTIONS
 
 
 def _python_class(owner: type) -> type:

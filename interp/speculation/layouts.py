@@ -350,6 +350,11 @@ def has_any_text(layout: Layout) -> bool:
     return isinstance(layout, TextLayout) and ANY_TEXT.templates[0] in layout.templates
 
 
+def is_tuple_layout(layout: Layout) -> bool:
+    """Whether a value is a tuple, of any class."""
+    return isinstance(layout, TupleLayout) or (isinstance(layout, ConstantLayout) and type(layout.value) is tuple)
+
+
 def options_of(layout: Layout) -> tuple[Layout, ...]:
     """The options of a union; any other layout is its only option."""
     return layout.options if isinstance(layout, UnionLayout) else (layout,)

@@ -29,6 +29,7 @@ from .layouts import (
     TextLayout,
     TupleLayout,
     class_name,
+    is_tuple_layout,
     number_kind,
     options_of,
     parts,
@@ -143,9 +144,7 @@ class PythonOperators(ObjectOperations):
     def _tuple_contains(self, item: StagedValue, container: StagedValue, node: ast.AST) -> Any:
         """`in` of a tuple: whether the item is equal to one of its items. Raises NotSpeculable where that may differ
         from identity, which Python compares first."""
-        is_tuple = isinstance(container.layout, TupleLayout) or (
-            isinstance(container.layout, ConstantLayout) and type(container.layout.value) is tuple
-        )
+        is_tuple = is_tuple_layout(container.layout)
         candidates = self.items(container) if is_tuple else []
         options = [option for value in (item, *candidates) for option in options_of(value.layout)]
         if any(number_kind(option) == "f" for option in options):

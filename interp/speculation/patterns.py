@@ -10,7 +10,16 @@ from ...core.errors import with_article
 from ...core.frontend.source.operators import SELF_MATCHING
 from . import containers
 from .calls import Calls
-from .layouts import ConstantLayout, Layout, ListPool, NotSpeculable, Pool, ReferenceLayout, StaticLayout, TupleLayout
+from .layouts import (
+    ConstantLayout,
+    Layout,
+    ListPool,
+    NotSpeculable,
+    Pool,
+    ReferenceLayout,
+    StaticLayout,
+    is_tuple_layout,
+)
 from .staging import StagedValue
 
 
@@ -27,8 +36,7 @@ def _has_items(
 ) -> StagedValue:
     """Whether a subject is a sequence of `count` items, or of more items, too."""
     layout, op = subject.layout, "equal" if has_more is None else "greater_equal"
-    is_tuple = isinstance(layout, TupleLayout) or (isinstance(layout, ConstantLayout) and type(layout.value) is tuple)
-    if is_tuple or calls.is_static(subject, list):
+    if is_tuple_layout(layout) or calls.is_static(subject, list):
         comparison = ast.Eq() if has_more is None else ast.GtE()
         return calls.compare(comparison, calls.constant(len(calls.items(subject))), count, node)
     if isinstance(layout, StaticLayout):

@@ -75,6 +75,7 @@ from .layouts import (
     UnionLayout,
     class_name,
     is_new_list,
+    is_tuple_layout,
     is_within,
     join,
     number_kind,
@@ -695,10 +696,7 @@ class Staging:
 
     def sequence_items(self, value: StagedValue) -> list[StagedValue]:
         """The items of a tuple, a static list or a new list, over which a loop is unrolled."""
-        is_tuple = isinstance(value.layout, TupleLayout) or (
-            isinstance(value.layout, ConstantLayout) and type(value.layout.value) is tuple
-        )
-        if not is_tuple and not self.is_static(value, list):
+        if not is_tuple_layout(value.layout) and not self.is_static(value, list):
             raise NotSpeculable(f"the items of {with_article(value.layout)} have no graph")
         return self.items(value)
 

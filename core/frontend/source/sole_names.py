@@ -18,9 +18,9 @@ from ..trace.choice import Choice
 from ..trace.mutable_arrays import has_other_names
 from ..trace.program_builder import current_aliases
 from ..trace.pytree import is_record
-from ..trace.stacked_items import DICT_CLASSES, StackedItems
+from ..trace.stacked_items import StackedItems
 from .state import CONTAINERS, register_created
-from .trees import is_one_of_several
+from .trees import is_one_of_several, parts_of
 
 
 class SoleName(NamedTuple):
@@ -82,12 +82,7 @@ def _lists_in(value: Any) -> Iterator[list[Any]]:
     for part in pending:  # a worklist: the loop appends to it
         if type(part) is list:
             yield part
-        if type(part) in (list, tuple):
-            pending += part
-        elif type(part) in DICT_CLASSES:
-            pending += part.values()
-        elif type(part) is Choice:
-            pending += part.options
+        pending += parts_of(part)
 
 
 def _may_be_one(first: list[Any], second: list[Any]) -> bool:

@@ -252,12 +252,16 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
                     aliases.forget_sole_names(id(option))
             elif source is not None:  # an item of this may be an item or a variable elsewhere, too
                 aliases.shared_lists[id(source)] = source
-        if type(part) in (list, tuple):
-            pending += part
-        elif type(part) in DICT_CLASSES:
-            pending += part.values()
-        elif type(part) is Choice:
-            pending += part.options
+        pending += parts_of(part)
+
+
+def parts_of(value: Any) -> Iterable[Any]:
+    """The items of a list, tuple or dict, and the options of a choice; of anything else nothing."""
+    if type(value) in (list, tuple):
+        return value  # type: ignore[no-any-return]
+    if type(value) in DICT_CLASSES:
+        return value.values()  # type: ignore[no-any-return]
+    return value.options if type(value) is Choice else ()
 
 
 def is_rebuilt(container: Any) -> bool:

@@ -282,26 +282,36 @@ def run_quickly(program: Program, arguments: Sequence[Value | PackedArrays]) -> 
 
     Raises KeyboardInterrupt at Ctrl-C.
     """
-    compiled = find_compiled(program)
-    return None if compiled is None else run_if_quick(compiled, arguments)
+    limits = default_limits()
+    compiled = find_quick(program, limits)
+    return None if compiled is None else run_to_results(compiled, arguments, limits)
 
 
 def call_quickly(program: Program, arguments: Sequence[object]) -> tuple[Value, ...] | None:
     """As `run_quickly`, for arguments of any type; also returns None where they do not fit the program."""
-    compiled = find_compiled(program)
-    if compiled is None or not compiled.is_quick or len(arguments) != len(compiled.parameters):
+    limits = default_limits()
+    compiled = find_quick(program, limits)
+    if compiled is None or len(arguments) != len(compiled.parameters):
         return None
     try:
         values = list(map(borrow, arguments, compiled.parameters))
     except Usage:
         return None
-    return run_if_quick(compiled, values)
+    return run_to_results(compiled, values, limits)
 
 
-def run_if_quick(compiled: CompiledProgram, arguments: Sequence[Value | PackedArrays]) -> tuple[Value, ...] | None:
-    limits = default_limits()
-    if compiled.has_effects or not may_run_on_caller(compiled, limits):
+def find_quick(program: Program, limits: Limits) -> CompiledProgram | None:
+    """The machine code of a program, if it may run on the calling thread and has no effects."""
+    compiled = find_compiled(program)
+    if compiled is None or compiled.has_effects or not may_run_on_caller(compiled, limits):
         return None
+    return compiled
+
+
+def run_to_results(
+    compiled: CompiledProgram, arguments: Sequence[Value | PackedArrays], limits: Limits
+) -> tuple[Value, ...] | None:
+    """The results of a run on the calling thread; None if it did not return."""
     mark_used(compiled.program)
     run = run_on_caller(compiled, arguments, limits, 0)
     if run is None:
