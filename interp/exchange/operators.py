@@ -79,7 +79,7 @@ class StagingBackend(Protocol):
         """The number of items of a symbolic array."""
 
     def branch(self, predicate: Any, then: Callable[[], Leaves], otherwise: Callable[[], Leaves]) -> Leaves:
-        """Stage a branch: the leaves of the arm that is taken."""
+        """Stage a conditional: the leaves of the branch that is taken."""
 
     def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
         """Stage a loop: its leaves after the last iteration."""
@@ -220,7 +220,9 @@ class BackendOperators(Operators):
         merger = _BranchState(self.backend, variables)
         while True:
             try:
-                leaves = self.backend.branch(predicate, lambda: merger.run_arm(then), lambda: merger.run_arm(otherwise))
+                leaves = self.backend.branch(
+                    predicate, lambda: merger.run_branch(then), lambda: merger.run_branch(otherwise)
+                )
             except Retrace:
                 merger.restart()
                 continue
@@ -257,7 +259,7 @@ def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) ->
 
 
 class _BranchState:
-    """The results and changes of the arms of a branch, flattened, for a choice by the backend."""
+    """The results and changes of the branches of a conditional, flattened, for a choice by the backend."""
 
     def __init__(self, backend: StagingBackend, variables: Variables) -> None:
         self.backend, self.variables = backend, variables
@@ -265,18 +267,18 @@ class _BranchState:
         self.own_keys = {place.key for place in variables.places.values()}
         self.places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
         self.zeros: dict[tuple[Any, ...], Tree] = {}
-        """For each place that an arm leaves unassigned: what stands for its content there."""
+        """For each place that a branch leaves unassigned: what stands for its content there."""
         self.restart()
 
     def restart(self) -> None:
-        """Forget the arms that were staged."""
+        """Forget the branches that were staged."""
         self.trees: dict[tuple[Any, ...], Tree] = {}
         self.missing_keys: set[tuple[Any, ...]] = set()
         self.reasons: dict[tuple[Any, ...], str] = {}
         self.locations: dict[tuple[Any, ...], Location | None] = {}
 
-    def run_arm(self, function: Thunk) -> Leaves:
-        """The leaves of the result and of all places after an arm, whose changes are undone."""
+    def run_branch(self, function: Thunk) -> Leaves:
+        """The leaves of the result and of all places after a branch, whose changes are undone."""
         with open_journal() as journal:
             try:
                 result = function()

@@ -102,7 +102,7 @@ class Generation(Calls):
             self.run_statement(statement)
 
     def _resume(self, statements: Sequence[ast.stmt]) -> StagedValue:
-        """Generate the rest of a block, in the arm in which the block was not left."""
+        """Generate the rest of a block, in the branch in which the block was not left."""
         self.state.exit = self.constant(RUNNING)
         self.run_block(statements)
         return NONE_VALUE
@@ -168,48 +168,48 @@ class Generation(Calls):
         self.run_if(statement, statement.body, statement.orelse)
 
     def run_if(self, statement: ast.If, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt]) -> None:
-        """`if`, with these statements as its arms."""
+        """`if`, with these statements as its branches."""
 
-        def arm(statements: Sequence[ast.stmt]) -> Callable[[], StagedValue]:
+        def evaluate_block(statements: Sequence[ast.stmt]) -> Callable[[], StagedValue]:
             def run() -> StagedValue:
                 self.run_block(statements)
                 return NONE_VALUE
 
             return run
 
-        self.choose(statement.test, arm(body), arm(orelse))
+        self.choose(statement.test, evaluate_block(body), evaluate_block(orelse))
 
     def choose(
         self, test: ast.expr, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
     ) -> StagedValue:
-        """The value of the arm that a test chooses. An arm that has no graph becomes an assertion that the other arm is
-        taken, unless watched calls took only this arm."""
+        """The value of the branch that a test chooses. A branch without a graph becomes an assertion that the test
+        chooses the other one, unless watched calls took only this branch."""
         predicate = self.evaluate_test(test)
         self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
         key = (self.stack[-1].function.__code__, test.lineno, test.col_offset)
-        taken = self.arms_taken(*key)
+        taken = self.branches_taken(*key)
 
-        def guarded(is_true: bool, arm: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
+        def guarded(is_true: bool, branch: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
             def run() -> StagedValue:
                 before = dict(self.state.variables)
                 self.narrow(test, is_true)
                 narrow = dict(self.state.variables)
-                value = run_arm()
+                value = run_branch()
                 for name, old_value in before.items():
                     if self.state.variables.get(name) is narrow[name]:
                         self.state.variables[name] = old_value
                 return value
 
-            def run_arm() -> StagedValue:
-                reason = self.requirements.dropped_arms.get((*key, is_true))
+            def run_branch() -> StagedValue:
+                reason = self.requirements.dropped_branches.get((*key, is_true))
                 if reason is not None:
-                    self.check(False, test, f"it is {not is_true}", f"the other arm has no graph, since {reason}")
+                    self.check(False, test, f"it is {not is_true}", f"the other branch has no graph, since {reason}")
                 try:
-                    return arm()
+                    return branch()
                 except NotSpeculable as error:
-                    if taken == {is_true} or (*key, not is_true) in self.requirements.dropped_arms:
+                    if taken == {is_true} or (*key, not is_true) in self.requirements.dropped_branches:
                         raise
-                    self.requirements.dropped_arms[*key, is_true] = str(error)
+                    self.requirements.dropped_branches[*key, is_true] = str(error)
                     raise Restart from None
 
             return run
@@ -237,15 +237,15 @@ class Generation(Calls):
                     def decided_value() -> StagedValue:
                         return self.constant(not is_and)
 
-                    arms = (next_operand, decided_value) if is_and else (decided_value, next_operand)
-                    return self.truth(self.branch(predicate, *arms), test)
+                    branches = (next_operand, decided_value) if is_and else (decided_value, next_operand)
+                    return self.truth(self.branch(predicate, *branches), test)
 
                 return evaluate_from(0)
         return self.truth(self.evaluate(test), test)
 
     def narrow(self, test: ast.expr, is_true: bool) -> None:
-        """In an arm, narrow the layouts of the variables that its test has tested. Does nothing if the test may assign
-        variables, by `:=` or in a nested function that it calls."""
+        """In a branch, narrow the layouts of the variables that its test has tested. Does nothing if the test may
+        assign variables, by `:=` or in a nested function that it calls."""
         if not any(isinstance(node, ast.NamedExpr) for node in ast.walk(test)) and not self._calls_nested(test):
             self._narrow(test, is_true)
 

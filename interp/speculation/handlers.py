@@ -1,9 +1,9 @@
 """Handlers of exceptions: `try` in a program, for exceptions that the same function raises and catches.
 
 An operation that raises in Python is an assertion at first: where it fails, Python runs the call. If a handler of the
-function catches that exception, the graph is then made again, in which the operation is a branch: one arm goes on, the
-other leaves the block with the number of the handler, as `break` leaves a loop. Only what a statement does itself is
-such a branch, not what the functions that it calls do, nor a part of an expression that is evaluated on some paths.
+function catches that exception, the graph is generated again with a conditional for the operation: one branch goes on,
+the other leaves the block with the number of the handler, as `break` leaves a loop. Only operations of the statement
+itself become conditionals, not those of the functions that it calls, nor those that are evaluated on some paths only.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def run_guarded(generation: ProgramFunctions, run: Callable[[], None]) -> None:
 
 def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_checks: tuple[CheckKey, ...]) -> None:
     """Generate a statement up to the first check that a handler catches, apart from the `passed_checks`; and the
-    whole statement again, in the arm in which that check has passed."""
+    whole statement again, in the branch in which that check has passed."""
     start, node, outer = generation.state, generation.current_node, generation.guard
     generation.state = start.copy()
     generation.guard = Guard.begin(generation, passed_checks)

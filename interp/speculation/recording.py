@@ -101,8 +101,8 @@ class Recorder:
         """The numbers of times that the test at a line and column was false, and true."""
         self._watch_codes: dict[CodeType, CodeType | None] = {}
 
-    def arms_taken(self, code: CodeType, line: int, column: int) -> set[bool]:
-        """The arms of a test that were taken; empty if it was never reached."""
+    def branches_taken(self, code: CodeType, line: int, column: int) -> set[bool]:
+        """The branches of a test that were taken; empty if it was never reached."""
         counts = self.counts.get((code, line, column), (0, 0))
         return {truth for truth in (False, True) if counts[truth]}
 

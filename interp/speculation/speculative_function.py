@@ -89,7 +89,8 @@ INTERNAL_ERROR = "speculation met an internal error"
 MAX_ROOM = 2**22
 """The largest room of all lists of a pool together, and the largest number of fresh objects of a class."""
 MAX_RESTARTS = 200
-"""The largest number of restarts of generation. It restarts when it finds a new field or variable, or drops an arm."""
+"""The largest number of restarts of generation. It restarts when it finds a new field or variable, or drops a
+branch."""
 MAX_ATTEMPTS = 3
 """A function stays in Python after this number of failed generations."""
 MAX_EVENTS = 100
@@ -771,7 +772,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             if requirements.rename_pools(observation) or requirements.add_places(observation.instances):
                 continue
             observe = partial(self._observe_requirements, roots)
-            taken = self.recorder.arms_taken
+            taken = self.recorder.branches_taken
             generation = Generation(self.python, observation, requirements, taken, observe, failing_number)
             traced = self._generate(generation, list(roots))
             if traced is not None:
@@ -840,7 +841,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         places = (
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
-        choices = len(self._requirements.dropped_arms) + len(self._requirements.raised_checks)
+        choices = len(self._requirements.dropped_branches) + len(self._requirements.raised_checks)
         choices += MAX_INT_KEYS * len(self._observation.numbered_pools)
         return 1 + MAX_HEIGHT * places + choices + MAX_ATTEMPTS
 

@@ -198,8 +198,8 @@ class NewObject:
         return replace(self, orders=frozenset(order if name in order else (*order, name) for order in self.orders))
 
     def merge(self, other: NewObject) -> NewObject:
-        """The object after a branch whose arms end with this object and with `other`. Raises NotSpeculable if its
-        attributes have too many orders."""
+        """The object after a conditional whose branches end with this object and with `other`. Raises NotSpeculable if
+        its attributes have too many orders."""
         orders = self.orders | other.orders
         if len(orders) > MAX_VERSIONS:
             raise NotSpeculable(f"{class_name(self.owner)}s get their attributes in more than {MAX_VERSIONS} orders")
@@ -254,8 +254,8 @@ class Requirements:
     """Whether the graph reads the row of an object among those of its class."""
     needs_classes: bool = False
     """Whether the graph reads the class of an object."""
-    dropped_arms: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
-    """The arms that the graph leaves out, by the code and position of the test and by its truth, each with the
+    dropped_branches: dict[tuple[CodeType, int, int, bool], str] = field(default_factory=dict)
+    """The branches that the graph leaves out, by the code and position of the test and by its truth, each with the
     reason."""
 
     late_names: set[FieldKey] = field(default_factory=set)
@@ -323,15 +323,15 @@ class Staging:
         function: FunctionType,
         observation: Observation,
         requirements: Requirements,
-        arms_taken: Callable[[CodeType, int, int], set[bool]],
+        branches_taken: Callable[[CodeType, int, int], set[bool]],
         observe: Callable[[], bool],
         failing_number: int | None = None,
     ) -> None:
-        """`observe` observes the required fields and variables, and returns whether a layout has changed. `arms_taken`
-        returns which arms of the test at a position watched calls took. The assertion numbered `failing_number` fails,
-        for tests."""
+        """`observe` observes the required fields and variables, and returns whether a layout has changed.
+        `branches_taken` returns which branches of the test at a position watched calls took. The assertion numbered
+        `failing_number` fails, for tests."""
         self.function, self.observation, self.requirements = function, observation, requirements
-        self.arms_taken, self.observe, self.failing_number = arms_taken, observe, failing_number
+        self.branches_taken, self.observe, self.failing_number = branches_taken, observe, failing_number
         self.assumptions: dict[tuple[Any, ...], Assumption] = {}
         self.class_numbers: dict[type, int] = {}
         self.resolution_orders: dict[type, tuple[type, ...]] = {}
@@ -782,22 +782,22 @@ class Staging:
     def branch(
         self, predicate: Any, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
     ) -> StagedValue:
-        """The result of the arm that a predicate chooses; the states of both arms are merged."""
+        """The result of the branch that a predicate chooses; the states of both branches are merged."""
         if isinstance(predicate, bool | np.bool_):
             return then() if predicate else otherwise()
         region = current_region()
         assert region is not None
         if self.is_recording():
             return self._branch_as_step(predicate, then, otherwise)
-        branches = open_subregion(region), open_subregion(region)
+        regions = open_subregion(region), open_subregion(region)
         start, node = self.state, self.current_node
         ends: list[tuple[StagedValue, StagedState] | None] = []
         untyped = failed = 0
-        for part, arm in zip(branches, (then, otherwise), strict=True):
+        for inner, branch in zip(regions, (then, otherwise), strict=True):
             self.state = start.copy()
             try:
-                with enter_region(part):
-                    value = arm()
+                with enter_region(inner):
+                    value = branch()
                 ends.append((value, self.state))
             except NoTypeYet:
                 untyped += 1
@@ -809,9 +809,9 @@ class Staging:
         if ends == [None, None]:
             if untyped:
                 raise NoTypeYet
-            self._emit_cond(region, predicate, branches, [])
+            self._emit_cond(region, predicate, regions, [])
             raise Unreachable
-        return self._merge(region, predicate, branches, ends, start)
+        return self._merge(region, predicate, regions, ends, start)
 
     def _branch_as_step(
         self, predicate: Any, then: Callable[[], StagedValue], otherwise: Callable[[], StagedValue]
@@ -826,7 +826,7 @@ class Staging:
             self.class_vector, self.row_vector = vectors
             region, results = current_region(), list[Any]()
             value = self.branch(predicate, then, otherwise)
-            for key, entry in {_ARM_VALUE: value, **self._entries(self.state)}.items():
+            for key, entry in {_BRANCH_VALUE: value, **self._entries(self.state)}.items():
                 leaves: list[Any] = []
                 for leaf in entry.leaves:
                     is_inner = isinstance(leaf, Symbol) and leaf._tagloom_value.region is region
@@ -839,7 +839,7 @@ class Staging:
         self.state, self.stack, self.current_node = start, stack, node
         self.class_vector, self.row_vector = vectors
         final = fill_results(ends, results)
-        value = final.pop(_ARM_VALUE)
+        value = final.pop(_BRANCH_VALUE)
         self._restore(final, start)
         return value
 
@@ -847,23 +847,23 @@ class Staging:
         self,
         region: RegionBuilder,
         predicate: Any,
-        branches: tuple[RegionBuilder, RegionBuilder],
+        regions: tuple[RegionBuilder, RegionBuilder],
         ends: list[tuple[StagedValue, StagedState] | None],
         start: StagedState,
     ) -> StagedValue:
-        """Merge the values and states at the ends of two arms. An arm that never ends has None."""
-        arms = [None if end is None else {_ARM_VALUE: end[0], **self._entries(end[1])} for end in ends]
-        keys = dict.fromkeys(key for arm in arms if arm is not None for key in arm)
+        """Merge the values and states at the ends of two branches. A branch that never ends has None."""
+        branches = [None if end is None else {_BRANCH_VALUE: end[0], **self._entries(end[1])} for end in ends]
+        keys = dict.fromkeys(key for branch in branches if branch is not None for key in branch)
         pairs: list[tuple[Any, Any]] = []
         merged: dict[Any, tuple[Layout, list[Any]]] = {}
         for key in keys:
-            values = [None if arm is None else arm.get(key, MISSING_VALUE) for arm in arms]
-            merged[key] = self._merge_values(values, branches, pairs)
+            values = [None if branch is None else branch.get(key, MISSING_VALUE) for branch in branches]
+            merged[key] = self._merge_values(values, regions, pairs)
         results: list[Any] = []
-        if pairs or any(part.nodes for part in branches):
-            results = self._emit_cond(region, predicate, branches, pairs)
+        if pairs or any(inner.nodes for inner in regions):
+            results = self._emit_cond(region, predicate, regions, pairs)
         final = fill_results(merged, results)
-        value = final.pop(_ARM_VALUE)
+        value = final.pop(_BRANCH_VALUE)
         self._restore(final, start)
         states = [end[1] for end in ends if end is not None]
         count = len(start.new_objects)  # an exception may leave others behind
@@ -873,35 +873,35 @@ class Staging:
     def _merge_values(
         self,
         values: Sequence[StagedValue | None],
-        branches: tuple[RegionBuilder, RegionBuilder],
+        regions: tuple[RegionBuilder, RegionBuilder],
         pairs: list[tuple[Any, Any]],
     ) -> tuple[Layout, list[Any]]:
-        """The layout and leaves of a value after two arms, None for an arm that never ends. Where the arms differ, a
-        leaf is a result of the cond, and the results of the arms are added to its `pairs`."""
+        """The layout and leaves of a value after two branches; None stands for a branch that never ends. Where the
+        branches differ, a leaf is a result of the cond, and their leaves are added to its `pairs`."""
         layouts = [value.layout for value in values if value is not None]
         layout = layouts[0] if len(layouts) == 1 else join(*layouts)
         sides: list[tuple[Any, ...]] = []
-        for part, value in zip(branches, values, strict=True):
-            with enter_region(part):
+        for inner, value in zip(regions, values, strict=True):
+            with enter_region(inner):
                 sides.append(tuple(zero_leaves(layout)) if value is None else self.coerce(value, layout).leaves)
         leaves: list[Any] = []
         for then_leaf, else_leaf, type_ in zip(*sides, layout.types, strict=True):
             alone = else_leaf if values[0] is None else then_leaf if values[1] is None else None
-            if alone is not None and self._is_outer(alone, branches):
+            if alone is not None and self._is_outer(alone, regions):
                 leaves.append(alone)
             elif is_same_leaf(then_leaf, else_leaf):
                 leaves.append(then_leaf)
             else:
                 leaves.append(_CondResult(len(pairs)))
-                then_operand = self._operand_of(then_leaf, type_, branches[0])
-                pairs.append((then_operand, self._operand_of(else_leaf, type_, branches[1])))
+                then_operand = self._operand_of(then_leaf, type_, regions[0])
+                pairs.append((then_operand, self._operand_of(else_leaf, type_, regions[1])))
         return layout, leaves
 
-    def _is_outer(self, leaf: Any, branches: tuple[RegionBuilder, RegionBuilder]) -> bool:
-        """Whether a value of an arm existed before the branch."""
+    def _is_outer(self, leaf: Any, regions: tuple[RegionBuilder, RegionBuilder]) -> bool:
+        """Whether a value of a branch existed before the conditional."""
         return not isinstance(leaf, Symbol) or not any(
-            part is leaf._tagloom_value.region or part in leaf._tagloom_value.region.enclosing_regions()
-            for part in branches
+            inner is leaf._tagloom_value.region or inner in leaf._tagloom_value.region.enclosing_regions()
+            for inner in regions
         )
 
     def _operand_of(self, leaf: Any, type_: Type, part: RegionBuilder) -> Any:
@@ -912,12 +912,12 @@ class Staging:
         self,
         region: RegionBuilder,
         predicate: Any,
-        branches: tuple[RegionBuilder, RegionBuilder],
+        regions: tuple[RegionBuilder, RegionBuilder],
         pairs: list[tuple[Any, Any]],
     ) -> list[Symbol]:
         operands = pairs or [(to_operand(False), to_operand(False))]
         names = [region.names.fresh_name("cond") for _ in operands]
-        results = self.located(lambda: emit_cond(region, to_operand(predicate), branches, operands, names))
+        results = self.located(lambda: emit_cond(region, to_operand(predicate), regions, operands, names))
         return [Symbol(result) for result in results]
 
     def _entries(self, state: StagedState) -> dict[Any, StagedValue]:
@@ -1372,8 +1372,8 @@ class SourceSite:
         return f"made in line {self.location.line}"
 
 
-_ARM_VALUE = "value of the arm"
-"""The key of the value of an arm, beside the entries of the state at its end."""
+_BRANCH_VALUE = "value of the branch"
+"""The key of the value of a branch, beside the entries of the state at its end."""
 
 
 class _CondResult(NamedTuple):

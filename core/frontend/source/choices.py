@@ -1,5 +1,5 @@
-"""Values that differ in structure, as choices: what a branch gives if its arms give a number and None, two strings, or
-two functions, and what a loop carries if its iterations do."""
+"""Choices: values whose alternatives differ in structure. The branches of a conditional give a number and None, two
+strings, or two functions; or the iterations of a loop do."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def _zero_rows(option: Any, value: Any, depth: int) -> Any:
     chosen, and are never read."""
     tree, namespace = split(option), array_namespace()
     if any(type(size) is not int for leaf in tree.leaves for size in leaf.shape[depth:]):
-        raise DifferentItems  # items of a length that is known only in another arm
+        raise DifferentItems  # items of a length that is known only in another branch
     leaves = [
         namespace.zeros((*_shape_of(value, depth), *leaf.shape[depth:]), dtype=leaf.dtype) for leaf in tree.leaves
     ]

@@ -41,8 +41,8 @@ def _live_before_statement(statement: ast.stmt, live: frozenset[str], exits: Exi
         case ast.Continue():
             return exits.after_continue
         case ast.If():
-            arms = live_before(statement.body, live, exits) | live_before(statement.orelse, live, exits)
-            return arms - _certain_walrus(statement.test) | read_names([statement.test])
+            branches = live_before(statement.body, live, exits) | live_before(statement.orelse, live, exits)
+            return branches - _certain_walrus(statement.test) | read_names([statement.test])
         case ast.While():
             return _live_before_loop(statement, [statement.test], [], live, exits)
         case ast.For() | ast.AsyncFor():

@@ -173,8 +173,8 @@ class Operators(ABC):
 
     @abstractmethod
     def stage_branch(self, test: Any, then: Thunk, otherwise: Thunk, variables: Variables) -> Any:
-        """Stage a branch with a symbolic test. Returns what the arms return, merged, and gives all places that they
-        change their merged contents."""
+        """Stage a conditional with a symbolic test. Returns the merged results of the branches. All places that they
+        change get their merged contents."""
 
     @abstractmethod
     def stage_loop(
@@ -209,7 +209,7 @@ class Operators(ABC):
         return text % values
 
     def is_assumed(self, condition: Any) -> bool:
-        """Whether the code that runs is in the arm of a branch in which a condition of `MaybeUnassigned` holds."""
+        """Whether the present code is in a branch in which a condition of `MaybeUnassigned` holds."""
         return False
 
     @abstractmethod
@@ -419,8 +419,8 @@ class Operators(ABC):
         return iterable if method is None else self.call(method, iterable)
 
     def if_stmt(self, test: Any, then: Thunk, otherwise: Thunk, state: Thunk, live: Sequence[str] = ()) -> Any:
-        """`if`: what the arm that is taken returns. `state` closes over the variables that the arms assign; `live` are
-        the names of those that are read afterwards."""
+        """`if`: the result of the branch that is taken. `state` closes over the variables that the branches assign;
+        `live` are the names of those that are read afterwards."""
         test = self.condition(test)
         if self.is_symbolic(test):
             return self.stage_branch(test, then, otherwise, Variables(state, live))
@@ -955,8 +955,8 @@ class Operators(ABC):
             return perform(original, items, **default) if position is None else items[position]
         best = items[0], keys[0]
         for pair in zip(items[1:], keys[1:], strict=True):
-            is_next_better, arms = self.binary(symbol, pair[1], best[1]), (pair, best)
-            best = self.if_exp(is_next_better, *(functools.partial(_identity, arm) for arm in arms))
+            is_next_better, branches = self.binary(symbol, pair[1], best[1]), (pair, best)
+            best = self.if_exp(is_next_better, *(functools.partial(_identity, branch) for branch in branches))
         return best[0]
 
     def _quantify(self, decisive: bool, items: Any, /) -> Any:

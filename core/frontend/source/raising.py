@@ -1,7 +1,7 @@
 """Exceptions of converted functions: `raise` and `assert` where a symbolic condition decides.
 
-An arm of a symbolic branch that raises becomes an assertion of the program that fails, a trap. The value of such an arm
-is computed from the assertion, whose firing sends nothing, so what needs it does not run.
+A branch that raises under a symbolic condition becomes an assertion that fails: a trap of the program. The value of the
+branch is computed from the assertion. A failed assertion sends no token, so nothing that needs the value fires.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .tries import check
 SYMBOL_TEXT = re.compile(r"<symbolic (\w+): [^>]*>")
 """The text of a symbol, with its name."""
 _FAILURE = "_tagloom_failure"
-"""The attribute of an exception that both arms of a branch raise: what stands for the assertions of both."""
+"""The attribute of an exception that both branches of a conditional raise: what stands for the assertions of both."""
 _HANDLERS: ContextVar[tuple[Any, ...]] = ContextVar("handlers", default=())
 """The classes of exceptions that the `try` statements around the code handle."""
 
@@ -328,9 +328,9 @@ def stage_assertion(condition: Any, error: Exception) -> Any:
 
 
 def stage_failure(region: RegionBuilder, error: Any) -> Any:
-    """The result of an assertion that fails with this exception, in the region of an arm that raises it."""
+    """The result of an assertion that fails with this exception, in the region of a branch that raises it."""
     failure = getattr(error, _FAILURE, None)
-    if failure is not None:  # both arms of a branch in this region raise
+    if failure is not None:  # both branches of a conditional in this region raise
         return failure
     failure = stage_assertion(False, error)
     region.nodes[-1] = replace(region.nodes[-1], location=getattr(error, RAISED_AT, None) or region.nodes[-1].location)
@@ -338,8 +338,8 @@ def stage_failure(region: RegionBuilder, error: Any) -> Any:
 
 
 def raise_from_here(region: RegionBuilder, failure: Any, error: Any) -> Any:
-    """Both arms of a branch in this region raise. In the arm of a branch, this ends that arm; at the outermost level of
-    a function, the result stands for all that follows."""
+    """Both branches of a conditional in this region raise. If the region is a branch itself, that branch raises, too;
+    at the outermost level of a function, the failed assertion stands for all that follows."""
     if region.parent is None:
         return failure
     setattr(error, _FAILURE, failure)
@@ -351,7 +351,7 @@ def unreached_operand(failure: Any, type_: Type) -> TracedOperand:
     if isinstance(type_.dtype, HandleType):
         size = apply("where", failure, 0, 0)
         region = current_region()
-        assert region is not None, "an arm is part of a trace"
+        assert region is not None, "a branch is part of a trace"
         return emit_op(region, "cells", [to_operand(size)], (("element", type_.dtype.element),))
     zeros = np.zeros([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
     return to_operand(apply("where", failure, zeros, zeros))

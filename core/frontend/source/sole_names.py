@@ -24,13 +24,14 @@ from .trees import is_one_of_several, parts_of
 
 
 class SoleName(NamedTuple):
-    """A list that a branch or loop leaves in a variable, and that has no other name."""
+    """A list that a conditional or loop leaves in a variable, and that has no other name."""
 
     item: list[Any]
     sources: tuple[Any, ...]
-    """The lists that it may be: those of the two arms, or the one before the loop."""
+    """The lists that it may be: those of the two branches, or the one before the loop."""
     merge: Any
-    """The branch or loop. Two lists of one branch are the same one only if those of one of its arms are."""
+    """The conditional or loop. Two lists of one conditional are the same list only if they are in one of its
+    branches."""
 
 
 class LoopList(NamedTuple):

@@ -1,8 +1,8 @@
-"""Staging: branches and loops of converted functions whose conditions are symbolic become `cond` and `while_loop`.
+"""Staging: conditionals and loops of converted functions whose conditions are symbolic become `cond` and `while_loop`.
 
-The state of a branch is what its arms change: local variables that are read afterwards, and places in the journal. Both
-arms start from the same state; their changes are merged, and applied after the branch. The state of a loop is what its
-body or test changes; each part of it that is a value becomes a loop variable.
+The state of a conditional is what its branches change: local variables that are read afterwards, and places in the
+journal. Both branches start from the same state; their changes are merged, and applied after the conditional. The state
+of a loop is what its body or test changes; each part of it that is a value becomes a loop variable.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ from .trees import (
 from .tries import UndecidedCheck, catching_try, open_construct
 
 _RESULT = ("result",)
-"""The key of what an arm returns, among the parts of its state."""
+"""The key of the result of a branch, among the parts of its state."""
 _BOOL = Type(dtypes.bool)
 MAX_PLACES = 1000
 """The most variables and other places that a staged loop may change."""
@@ -176,16 +176,16 @@ def truth_operand(value: Any) -> TracedOperand:
     return to_operand(value != 0)
 
 
-class Arm(NamedTuple):
-    """A traced arm of a branch: the contents of its state at its end, by key, with the places and the line it is on."""
+class TracedBranch(NamedTuple):
+    """A traced branch of a conditional: the contents of its state at its end, by key, its places, and its line."""
 
     contents: dict[tuple[Any, ...], Any]
     places: dict[tuple[Any, ...], Place]
     location: Location | None
     failure: Any = None
-    """The result of the assertion of an arm that raises, whose contents are never computed."""
+    """The result of the assertion of a branch that raises, whose contents are never computed."""
     error: Any = None
-    """The exception that this arm raises."""
+    """The exception that this branch raises."""
     created: Collection[int] = ()
     """The identities of objects that it creates."""
     region: RegionBuilder | None = None
@@ -197,7 +197,7 @@ class Arm(NamedTuple):
     """The keys of the lists in the contents that have no other name."""
 
     def is_new(self, container: Any) -> bool:
-        """Whether the arm creates a list or dict, as far as that matters: it has values that the arm computes."""
+        """Whether the branch creates a list or dict, as far as that matters: it has values that the branch computes."""
         if id(container) in self.created:
             return True
         if ItemsPlace(container).key in self.contents:
@@ -205,19 +205,19 @@ class Arm(NamedTuple):
         values = [getattr(leaf, "_tagloom_value", None) for leaf in split(container).leaves]
         return any(isinstance(value, TracedValue) and value.region is self.region for value in values)
 
-    def without_names(self, originals: Mapping[tuple[Any, ...], Any]) -> Arm:
-        """This arm; the lists that places which it does not change have are no sole names."""
+    def without_names(self, originals: Mapping[tuple[Any, ...], Any]) -> TracedBranch:
+        """This branch, without the sole names of lists that are also in places which it does not change."""
         others = [_present(content) for key, content in originals.items() if key not in self.contents]
         sole = {key for key in self.sole_keys if not has_other_name(_present(self.contents[key]), others)}
         return self._replace(sole_keys=sole)
 
     def items_of(self, container: Any) -> Any:
-        """A list or dict with the items that it has at the end of the arm."""
+        """A list or dict with the items that it has at the end of the branch."""
         is_place = type(container) in (list, *DICT_CLASSES)
         return self.contents.get(ItemsPlace(container).key, container) if is_place else container
 
     def view(self, content: Any, shared: Collection[int]) -> Any:
-        """A piece of state with the items that its lists and dicts have at the end of the arm; those with the
+        """A piece of state with the items that its lists and dicts have at the end of the branch; those with the
         identities in `shared` stay what they are."""
         if type(content) is tuple:
             return tuple(self.view(item, shared) for item in content)
@@ -232,8 +232,8 @@ class Arm(NamedTuple):
 
 
 def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
-    """Trace both arms of a branch whose condition is symbolic, into a cond. Returns what the arms return, merged, and
-    gives the variables and all other changed places their merged contents."""
+    """Trace both branches of a conditional with a symbolic test, into a cond. Returns their merged results, and gives
+    the variables and all other changed places their merged contents."""
     if recording_tapes():
         return _stage_as_one_step("cond", then, lambda: stage_branch(test, then, otherwise, variables), variables)
     region = current_region()
@@ -241,43 +241,47 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     predicate = truth_operand(read_variable(test))
     construct = open_construct(region)
     if (outcome := construct.outcome()) is not None:
-        return _take_arm(predicate, outcome, then if outcome else otherwise)
+        return _take_branch(predicate, outcome, then if outcome else otherwise)
     name = region.names.fresh_name("cond")
-    branches = open_subregion(region), open_subregion(region)
+    regions = open_subregion(region), open_subregion(region)
     start = variables.read()
     with construct.surround(Symbol(predicate)):  # type: ignore[arg-type]
         with forget_renamed_lists() as renamed, assume(predicate, True):
-            then_arm = trace_arm(branches[0], then, variables, start)
+            then_branch = trace_stateful_branch(regions[0], then, variables, start)
         with assume(predicate, False):
-            else_arm = trace_arm(branches[1], otherwise, variables, start)
-    arms = then_arm, else_arm
-    typed_arm = next((arm for arm in arms if arm and arm.failure is None), None)
-    if typed_arm is None:
-        if arms[0] is None or arms[1] is None:
+            else_branch = trace_stateful_branch(regions[1], otherwise, variables, start)
+    branches = then_branch, else_branch
+    typed_branch = next((branch for branch in branches if branch and branch.failure is None), None)
+    if typed_branch is None:
+        if branches[0] is None or branches[1] is None:
             raise NoTypeYet
-        pair = to_operand(arms[0].failure), to_operand(arms[1].failure)
-        return raise_from_here(region, Symbol(emit_cond(region, predicate, branches, [pair], [name])[0]), arms[0].error)
-    merger = _Merger(region, name, branches, predicate)
-    keys = list(dict.fromkeys([*(then_arm.contents if then_arm else ()), *(else_arm.contents if else_arm else ())]))
-    places = {**(then_arm.places if then_arm else {}), **(else_arm.places if else_arm else {})}
-    if then_arm is None or else_arm is None:
-        merged = {key: _placeholder(region, typed_arm.contents[key]) for key in keys}
+        pair = to_operand(branches[0].failure), to_operand(branches[1].failure)
+        return raise_from_here(
+            region, Symbol(emit_cond(region, predicate, regions, [pair], [name])[0]), branches[0].error
+        )
+    merger = _Merger(region, name, regions, predicate)
+    keys = list(
+        dict.fromkeys([*(then_branch.contents if then_branch else ()), *(else_branch.contents if else_branch else ())])
+    )
+    places = {**(then_branch.places if then_branch else {}), **(else_branch.places if else_branch else {})}
+    if then_branch is None or else_branch is None:
+        merged = {key: _placeholder(region, typed_branch.contents[key]) for key in keys}
     else:
         originals = {key: place.read() for key, place in places.items()}
-        then_arm, else_arm = (arm.without_names(originals) for arm in (then_arm, else_arm))
-        for own_place in (*then_arm.own_places.values(), *else_arm.own_places.values()):
+        then_branch, else_branch = (branch.without_names(originals) for branch in (then_branch, else_branch))
+        for own_place in (*then_branch.own_places.values(), *else_branch.own_places.values()):
             register_created(own_place.instance)
         for key in keys:
             label = places[key].label if key in places else "the result"
-            if then_arm.failure is not None or else_arm.failure is not None:
-                merger.add_unreached(key, label, typed_arm.contents[key], branches, arms)
+            if then_branch.failure is not None or else_branch.failure is not None:
+                merger.add_unreached(key, label, typed_branch.contents[key], regions, branches)
                 continue
-            contents = [arm.contents.get(key, originals.get(key)) for arm in (then_arm, else_arm)]
-            for position, arm in enumerate((then_arm, else_arm)):
-                if key in arm.own_places:
+            contents = [branch.contents.get(key, originals.get(key)) for branch in (then_branch, else_branch)]
+            for position, branch in enumerate((then_branch, else_branch)):
+                if key in branch.own_places:
                     contents[1 - position] = zeros_like(contents[position])
-            merger.add(key, label, contents[0], contents[1], then_arm, else_arm)
-        merged = merger.emit(predicate, branches)
+            merger.add(key, label, contents[0], contents[1], then_branch, else_branch)
+        merged = merger.emit(predicate, regions)
     for key, place in places.items():
         if not isinstance(place, CellPlace) or variables.places.get(place.label) is not place:
             record_write(place)
@@ -286,24 +290,24 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
     return merged[_RESULT]
 
 
-def _take_arm(predicate: TracedOperand, outcome: bool, arm: Callable[[], Any]) -> Any:
-    """Run the arm that a run of the body of a `try` decides for. For calls, it is under a symbolic condition."""
+def _take_branch(predicate: TracedOperand, outcome: bool, branch: Callable[[], Any]) -> Any:
+    """Run the branch that a run of the body of a `try` decides for. For calls, it is under a symbolic condition."""
     journal: Journal | None = None
     try:
         with open_journal() as journal, assume(predicate, outcome):
-            return arm()
+            return branch()
     finally:
         if journal is not None:
             commit(journal)
 
 
 _ASSUMPTIONS: ContextVar[tuple[tuple[TracedOperand, bool], ...]] = ContextVar("assumptions", default=())
-"""The predicates of the branches around the code under trace, and which arm it is in."""
+"""The predicates of the conditionals around the code under trace, with their values in the branches that it is in."""
 
 
 @contextmanager
 def forget_renamed_lists() -> Iterator[list[Any]]:
-    """Surrounds the trace of an arm: the other one may use the lists that this one renames. Gives these lists."""
+    """Surrounds the trace of a branch: the other one may use the lists that this one renames. Gives these lists."""
     aliases, renamed = current_aliases(), list[Any]()
     before = dict(aliases.renamed_lists)
     try:
@@ -315,7 +319,7 @@ def forget_renamed_lists() -> Iterator[list[Any]]:
 
 @contextmanager
 def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
-    """Surrounds the trace of an arm: there the predicate has this value."""
+    """Surrounds the trace of a branch: there the predicate has this value."""
     assumptions = [*_ASSUMPTIONS.get(), (predicate, outcome)]
     negation: TracedOperand | None = predicate
     while isinstance(negation, TracedValue):
@@ -333,8 +337,8 @@ def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
 
 
 def is_assumed(condition: tuple[Any, bool] | None) -> bool:
-    """Whether the code under trace runs only where a predicate has this value: it is in that arm of a branch on this
-    predicate, or on one that the same ops compute."""
+    """Whether the code under trace runs only where a predicate has this value: it is in that branch of a conditional
+    on this predicate, or on one that the same ops compute."""
     if condition is None:
         return False
     return any(
@@ -382,14 +386,14 @@ def _input_value(region: RegionBuilder, operand: Operand) -> TracedOperand | Non
     return region.values.get(operand) or next(captured, None)
 
 
-def trace_arm(
-    branch: RegionBuilder, function: Callable[[], Any], variables: Variables, start: dict[str, Any]
-) -> Arm | None:
-    """Trace an arm, and undo what it changes. None if its types are not known yet, or after a type error, which is
+def trace_stateful_branch(
+    region: RegionBuilder, function: Callable[[], Any], variables: Variables, start: dict[str, Any]
+) -> TracedBranch | None:
+    """Trace a branch, and undo what it changes. None if its types are not known yet, or after a type error, which is
     deferred."""
     with open_journal() as journal:
         try:
-            with enter_region(branch):
+            with enter_region(region):
                 result = read_variables(function())
             changed = journal.changes()
             own = {place.key: place for place in variables.places.values()}
@@ -408,11 +412,11 @@ def trace_arm(
             if (statement := catching_try(type(error))) is not None and is_of_user(error):
                 raise UndecidedCheck(statement) from None
             if is_raised(error):
-                with enter_region(branch):
-                    return Arm({}, {}, function_location(function), stage_failure(branch, error), error)
+                with enter_region(region):
+                    return TracedBranch({}, {}, function_location(function), stage_failure(region, error), error)
             if not isinstance(error, TagloomError):
                 raise
-            branch.specialization.defer_error(error)
+            region.specialization.defer_error(error)
             return None
         finally:
             journal.undo()
@@ -421,7 +425,7 @@ def trace_arm(
     is_internal = code is None or is_internal_file(code.co_filename)
     location = user_location() if is_internal else function_location(function)
     created = frozenset(journal.created_objects)
-    return Arm(contents, places, location, None, None, created, branch, own_places, array_values, sole_keys)
+    return TracedBranch(contents, places, location, None, None, created, region, own_places, array_values, sole_keys)
 
 
 def _sole_keys(contents: Mapping[tuple[Any, ...], Any]) -> set[tuple[Any, ...]]:
@@ -449,7 +453,7 @@ def _array_values(contents: Iterable[Any]) -> dict[int, Symbol]:
 
 
 def _placeholder(region: RegionBuilder, content: Any) -> Any:
-    """Stands for a piece of state while only one arm has types."""
+    """Stands for a piece of state while only one branch has types."""
     if isinstance(content, MaybeUnassigned):
         return MaybeUnassigned(content.name, content.reason, _placeholder(region, content.value))
     if is_unassigned(content):
@@ -462,38 +466,44 @@ def _placeholder(region: RegionBuilder, content: Any) -> Any:
 
 
 class _Merger:
-    """Merges the state of two arms, piece by piece, and emits one cond for all that differs."""
+    """Merges the state of two branches, piece by piece, and emits one cond for all that differs."""
 
     def __init__(
         self,
         region: RegionBuilder,
         name: str,
-        branches: tuple[RegionBuilder, RegionBuilder],
+        regions: tuple[RegionBuilder, RegionBuilder],
         predicate: TracedOperand,
     ) -> None:
-        self.region, self.name, self.branches, self.predicate = region, name, branches, predicate
+        self.region, self.name, self.regions, self.predicate = region, name, regions, predicate
         self.pairs: list[tuple[TracedOperand, TracedOperand]] = []
         self.weak_values: list[int | float | None] = []
         self.names: list[str] = []
         self.pieces: dict[tuple[Any, ...], Any] = {}
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
         self.options: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        """For each key of a Tree the contents in both arms."""
+        """For each key of a Tree the contents in both branches."""
         self.older_lists: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
-        """For each key of a variable or result that is one of two lists from before the branch, these lists, the one of
-        the second arm first."""
+        """For each key of a variable or result that is one of two lists from before the conditional, these lists, the
+        one of the second branch first."""
         self.sole_names: dict[tuple[Any, ...], tuple[Any, Any]] = {}
-        """The pieces that are lists without another name in both arms."""
+        """The pieces that are lists without another name in both branches."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
-        """The label of each piece that an arm leaves unassigned, and why."""
+        """The label of each piece that a branch leaves unassigned, and why."""
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
-        """The arm that assigns such a piece, by the predicate."""
+        """The branch that assigns such a piece, by the predicate."""
 
     def add(
-        self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
+        self,
+        key: tuple[Any, ...],
+        label: str,
+        then_value: Any,
+        else_value: Any,
+        then: TracedBranch,
+        otherwise: TracedBranch,
     ) -> None:
-        """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the arms have structures or
-        types between which a program cannot choose."""
+        """Merge a piece of state; `label` names it in messages. Raises Invalid (V5) where the branches have structures
+        or types between which a program cannot choose."""
         if not is_same(then_value, else_value) and (is_unassigned(then_value) or is_unassigned(else_value)):
             then_value, else_value = self._fill(key, label, then_value, else_value, then, otherwise)
         if is_same(then_value, else_value):
@@ -513,7 +523,7 @@ class _Merger:
                 note_stacked_lists(key[1], value)
         self.options[key] = then_value, else_value
         then_value, else_value = then.view(then_value, shared), otherwise.view(else_value, shared)
-        scopes = [functools.partial(enter_region, branch) for branch in self.branches]
+        scopes = [functools.partial(enter_region, region) for region in self.regions]
         with suppress(DifferentItems):
             own_keys = {*then.own_places, *otherwise.own_places}
             unified = unify_options([then_value, else_value], scopes, own_keys)
@@ -530,13 +540,19 @@ class _Merger:
         self.pieces[key] = Tree(leaves, trees[0].treedef, copied)
 
     def _fill(
-        self, key: tuple[Any, ...], label: str, then_value: Any, else_value: Any, then: Arm, otherwise: Arm
+        self,
+        key: tuple[Any, ...],
+        label: str,
+        then_value: Any,
+        else_value: Any,
+        then: TracedBranch,
+        otherwise: TracedBranch,
     ) -> tuple[Any, Any]:
         """Two contents of which one or both are not assigned, with a value like the other one in its place; twice
-        UNBOUND if there is none. Notes which arm assigns the piece."""
+        UNBOUND if there is none. Notes which branch assigns the piece."""
         is_then_missing, is_else_missing = is_unassigned(then_value), is_unassigned(else_value)
-        side, arm = (then_value, then) if is_then_missing else (else_value, otherwise)
-        reason = side.reason if isinstance(side, Undefined) else f"the branch at {arm.location} does not assign it"
+        side, branch = (then_value, then) if is_then_missing else (else_value, otherwise)
+        reason = side.reason if isinstance(side, Undefined) else f"the branch at {branch.location} does not assign it"
         self.reasons[key] = label, reason
         if is_then_missing != is_else_missing:
             self.conditions[key] = self.predicate, is_else_missing
@@ -552,13 +568,13 @@ class _Merger:
         return then_value, else_value
 
     def _pair_leaves(
-        self, key: tuple[Any, ...], label: str, trees: tuple[Tree, Tree], arms: tuple[Arm, Arm]
+        self, key: tuple[Any, ...], label: str, trees: tuple[Tree, Tree], branches: tuple[TracedBranch, TracedBranch]
     ) -> list[Any]:
-        """The leaves of a piece of state in both arms, merged: those that differ are results of the cond. Raises
+        """The leaves of a piece of state in both branches, merged: those that differ are results of the cond. Raises
         Invalid (V5) where their types differ."""
         results = [
-            BodyResult(_final_leaves(tree, arm), tree.treedef, _weak_flags(tree), arm.location, None)
-            for tree, arm in zip(trees, arms, strict=True)
+            BodyResult(_final_leaves(tree, branch), tree.treedef, _weak_flags(tree), branch.location, None)
+            for tree, branch in zip(trees, branches, strict=True)
         ]
         leaves: list[Any] = []
         names = _result_names(key, label, len(trees[0].leaves))
@@ -585,15 +601,15 @@ class _Merger:
         return _Selected(len(self.pairs) - 1)
 
     def _unify_numbers(self, then_tree: Tree, else_tree: Tree) -> tuple[Tree, Tree]:
-        """Two pieces of state whose numbers are of one kind, as far as one arm may have a lower one."""
+        """Two pieces of state whose numbers are of one kind, as far as one branch may have a lower one."""
         if then_tree.treedef != else_tree.treedef:
             return then_tree, else_tree
         leaves: tuple[list[Any], list[Any]] = ([], [])
         columns = column_positions(then_tree.treedef)
         for position, pair in enumerate(zip(then_tree.leaves, else_tree.leaves, strict=True)):
             kind = unify_numbers(*pair)
-            for branch, leaf, converted in zip(self.branches, pair, leaves, strict=True):
-                with enter_region(branch):
+            for region, leaf, converted in zip(self.regions, pair, leaves, strict=True):
+                with enter_region(region):
                     if position in columns:
                         leaf = lift(leaf, *map(leaf_kind, pair))
                     converted.append(leaf if kind is None else to_kind(leaf, kind))
@@ -604,52 +620,52 @@ class _Merger:
         key: tuple[Any, ...],
         label: str,
         content: Any,
-        branches: tuple[RegionBuilder, RegionBuilder],
-        arms: Sequence[Arm | None],
+        regions: tuple[RegionBuilder, RegionBuilder],
+        branches: Sequence[TracedBranch | None],
     ) -> None:
-        """Merge a piece of state of one arm; the other one raises."""
+        """Merge a piece of state of one branch; the other one raises."""
         if isinstance(content, MaybeUnassigned):
             self.reasons[key] = label, content.reason
             content = content.value
         if is_unassigned(content):
             self.pieces[key] = content
             return
-        typed_arm = next(arm for arm in arms if arm is not None and arm.failure is None)
+        typed_branch = next(branch for branch in branches if branch is not None and branch.failure is None)
         parts = content
         if key[0] is ItemsPlace:  # a copy of the items
             parts = tuple(content.values() if isinstance(content, dict) else content if type(content) is list else ())
-        older = older_containers(parts, typed_arm.is_new)  # they stay the objects that they are
+        older = older_containers(parts, typed_branch.is_new)  # they stay the objects that they are
         tree, leaves = split(content, older), list[Any]()
         names = _result_names(key, label, len(tree.leaves))
         for position, leaf in enumerate(tree.leaves):
             if not is_symbolic(leaf):
                 leaves.append(leaf)
                 continue
-            operand = to_operand(unwrap_weak(typed_arm.array_values.get(id(leaf), leaf)))
+            operand = to_operand(unwrap_weak(typed_branch.array_values.get(id(leaf), leaf)))
             pair = list[TracedOperand]()
-            for branch, arm in zip(branches, arms, strict=True):
-                with enter_region(branch):
-                    is_typed = arm is None or arm.failure is None
-                    pair.append(operand if is_typed else unreached_operand(arm.failure, operand.type))  # type: ignore[union-attr]
+            for region, branch in zip(regions, branches, strict=True):
+                with enter_region(region):
+                    is_typed = branch is None or branch.failure is None
+                    pair.append(operand if is_typed else unreached_operand(branch.failure, operand.type))  # type: ignore[union-attr]
             weak_value = None if unwrap_weak(leaf) is leaf else weak_number(unwrap_weak(leaf))
             leaves.append(self._select_pair((pair[0], pair[1]), weak_value, names[position]))
         self.pieces[key] = tree._replace(leaves=leaves)
 
     def emit(
-        self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]
+        self, predicate: TracedOperand, regions: tuple[RegionBuilder, RegionBuilder]
     ) -> dict[tuple[Any, ...], Any]:
-        """The merged state. No cond is needed where the arms do nothing and agree."""
-        symbols: list[Any] = self._select(predicate, branches)
+        """The merged state. No cond is needed where the branches do nothing and agree."""
+        symbols: list[Any] = self._select(predicate, regions)
         if symbols:
             pass
-        elif self.pairs or any(branch.nodes or branch.store for branch in branches):
+        elif self.pairs or any(region.nodes or region.store for region in regions):
             pairs = self.pairs or [(to_operand(False), to_operand(False))]
             names, numbers = list[str](), 0
             for label in self.names or [""]:
                 names.append(self.region.names.fresh_name(label) if label else self.name if not numbers else "")
                 numbers += not label
             names = [name or self.region.names.fresh_name(f"{self.name}_{k}") for k, name in enumerate(names)]
-            results = emit_cond(self.region, predicate, branches, pairs, names)
+            results = emit_cond(self.region, predicate, regions, pairs, names)
             for result, weak in zip(results, self.weak_values, strict=False):
                 result.weak_value = weak
             symbols = list(map(Symbol, results))
@@ -672,12 +688,12 @@ class _Merger:
             merged[key] = piece
         return merged
 
-    def _select(self, predicate: TracedOperand, branches: tuple[RegionBuilder, RegionBuilder]) -> list[Any]:
-        """The merged values of arms that compute nothing, each by one op, or none where one is the predicate itself.
-        Empty where a cond is needed."""
+    def _select(self, predicate: TracedOperand, regions: tuple[RegionBuilder, RegionBuilder]) -> list[Any]:
+        """The merged values of branches that compute nothing: each takes one op, or none if it is the predicate itself.
+        Empty if a cond is needed."""
         operands = [operand for pair in self.pairs for operand in pair]
-        is_computed = any(branch.nodes or branch.store for branch in branches) or any(
-            isinstance(operand, TracedValue) and operand.region in branches for operand in operands
+        is_computed = any(region.nodes or region.store for region in regions) or any(
+            isinstance(operand, TracedValue) and operand.region in regions for operand in operands
         )
         if is_computed or not all(first.type == second.type and first.type.is_scalar for first, second in self.pairs):
             return []
@@ -697,14 +713,14 @@ class _Merger:
         return symbols
 
 
-def _are_older_lists(*values: tuple[Any, Arm]) -> bool:
-    """Whether each of these values is a list without lists in it, which the arm that gives it has not created."""
+def _are_older_lists(*values: tuple[Any, TracedBranch]) -> bool:
+    """Whether each of these values is a list without lists in it, which its branch has not created."""
     return all(
         type(value) is list
-        and not arm.is_new(value)
+        and not branch.is_new(value)
         and not is_one_of_several(value)
         and not any(isinstance(item, (list, tuple, *DICT_CLASSES)) for item in value)
-        for value, arm in values
+        for value, branch in values
     )
 
 
@@ -722,9 +738,9 @@ def _result_names(key: tuple[Any, ...], label: str, count: int) -> list[str]:
     return [f"{label}{name}" if label.isidentifier() else "state" for name in names]
 
 
-def _final_leaves(tree: Tree, arm: Arm) -> list[Any]:
-    """The leaves of a piece of state at the end of an arm."""
-    return [unwrap_weak(arm.array_values.get(id(leaf), leaf)) for leaf in tree.leaves]
+def _final_leaves(tree: Tree, branch: TracedBranch) -> list[Any]:
+    """The leaves of a piece of state at the end of a branch."""
+    return [unwrap_weak(branch.array_values.get(id(leaf), leaf)) for leaf in tree.leaves]
 
 
 def _weak_flags(tree: Tree) -> list[bool]:
@@ -1188,7 +1204,7 @@ def count_python_iteration(function: Specialization, variables: Variables) -> No
 
 
 def _do_nothing() -> None:
-    """The arm of a loop that makes no iteration."""
+    """The other branch of the conditional around a loop: no iteration."""
 
 
 class _StagedLoop:

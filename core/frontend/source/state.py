@@ -3,7 +3,7 @@
 Local variables are cells of the converted function (`Variables`). Everything else that Python code can change is a
 `Place`: an attribute, the items of a list, dict or set, a global variable, or the cell of an enclosing function.
 Converted code records a place in the active `Journal` before it writes there; staging reads the changes from the
-journal, undoes them, and merges them. So an arm that is traced but not taken leaves no mark, whatever name the object
+journal, undoes them, and merges them. So a branch that is traced but not taken leaves no mark, whatever name the object
 is reached by.
 """
 
@@ -65,7 +65,7 @@ class MaybeUnassigned(Undefined):
         super().__init__(name, reason)
         self.value = value
         self.condition = condition
-        """The predicate of the branch that assigns it, and the arm, if that is known."""
+        """The predicate of the conditional that assigns it, and its value in the branch that does, if that is known."""
 
 
 class Unbound:

@@ -11,27 +11,28 @@ from ..trace.pytree import StaticLeaf, TreeDef, describe_difference, expose_stat
 from ..trace.source_location import user_location
 
 
-def different_structures(label: str, first: TreeDef, second: TreeDef, *arms: Location | None) -> Invalid:
-    """The arms of a branch give a piece of state two structures; `arms` are their locations."""
+def different_structures(label: str, first: TreeDef, second: TreeDef, *branches: Location | None) -> Invalid:
+    """The branches of a conditional give a piece of state two structures; `branches` are their locations."""
     required, got = describe_difference(first, second)
     return Invalid(
         f"{label} has different structures after the branches of `if`",
         rule="V5",
         where=user_location(),
-        required=describe_with_location(required, arms[0]),
-        got=describe_with_location(got, arms[1]),
+        required=describe_with_location(required, branches[0]),
+        got=describe_with_location(got, branches[1]),
         hint="a symbolic condition can choose between values, strings, functions and instances of your classes",
     )
 
 
-def different_orders(label: str, first: TreeDef, second: TreeDef, *arms: Location | None) -> Invalid:
-    """The arms of a branch give a dict the same keys in two orders, so that a loop over it would depend on the arm."""
+def different_orders(label: str, first: TreeDef, second: TreeDef, *branches: Location | None) -> Invalid:
+    """The branches of a conditional give a dict the same keys in two orders: a loop over it would depend on the
+    branch."""
     return Invalid(
         f"the keys of {label} have different orders after the branches of `if`",
         rule="V5",
         where=user_location(),
-        required=describe_with_location(str(first), arms[0]),
-        got=describe_with_location(str(second), arms[1]),
+        required=describe_with_location(str(first), branches[0]),
+        got=describe_with_location(str(second), branches[1]),
         hint="write the keys in the same order in both branches",
     )
 

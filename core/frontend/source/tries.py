@@ -1,10 +1,10 @@
 """The `try` statements around the code under trace, and the checks whose exceptions they catch.
 
 A check is a place where a symbolic condition decides whether an exception is raised: an assertion, an operation that
-may trap, or an arm that raises. Where a `try` of the same function catches the exception, the check becomes a branch
-around what the `try` does (`handlers.py`): its body runs again in both arms, and each arm knows how the check ends. A
-check in an arm becomes a branch on the condition of the arm; a check in a loop ends the loop.
-"""
+may trap, or a branch that raises. If a `try` of the same function catches the exception, the check becomes a
+conditional around the body of the `try` (`handlers.py`): the body runs again in both branches, and each branch knows
+whether the check fails. A check in a branch becomes a conditional on the predicate of that branch; a check in a loop
+ends the loop."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class ConstructChecks(NamedTuple):
     """Each `try`, with the number of the check."""
 
     def outcome(self) -> bool | None:
-        """Which arm of a branch the runs of the bodies take, if they decide on it."""
+        """The branch that the runs of the bodies take, if they decide on it."""
         decisions = (statement.decisions.get(number) for statement, number in self.numbers)
         return next((each for each in decisions if each is not None), None)
 

@@ -102,7 +102,7 @@ class ArrayView(MutableArray):
         region, base_value = current_region(), self.base._tagloom_value
         if region is None:
             return self._parts[-1][1]
-        own = base_value.region  # that of an arm or a body, which hands over what it has, is not around the present one
+        own = base_value.region  # after a branch or body has ended, its region is not around the present one
         if own.specialization is region.specialization and own not in (region, *region.enclosing_regions()):
             region = own
         reachable = [region, *region.enclosing_regions()]

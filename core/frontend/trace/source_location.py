@@ -180,7 +180,7 @@ def traced_user_location() -> Location | None:
 _TRACING_FUNCTION = "trace_specialization"
 """The function that calls the body of a function that is traced."""
 
-_REGION_FUNCTIONS = ("trace_into_region", "trace_arm", "if_stmt", "while_stmt", "for_stmt")
+_REGION_FUNCTIONS = ("trace_into_region", "trace_stateful_branch", "if_stmt", "while_stmt", "for_stmt")
 """The functions that call the body of a branch or a loop, which is not a helper."""
 
 

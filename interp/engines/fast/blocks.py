@@ -528,8 +528,8 @@ class _BlockWriter:
         if has_partners is None:
             holds, fails = path.copy(), path.copy()
             bits = self.load_bits(frame, mask_word, indent)
-            for arm in (holds, fails):
-                arm.frames[name].loaded[mask_word] = bits
+            for outcome in (holds, fails):
+                outcome.frames[name].loaded[mask_word] = bits
             known = holds.frames[name]
             known.ones[mask_word] = known.ones.get(mask_word, 0) | partners
             fails.frames[name].waits |= {port}

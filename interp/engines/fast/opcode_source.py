@@ -1,6 +1,6 @@
 """Code generation for scalar ops: the source of `compute`, `cast` and `traps`, from the table of opcodes.
 
-Arguments and results are words; each arm reads them as its own wide dtype.
+Arguments and results are words; each kernel reads them as its own wide dtype.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def scalar_kernels(group, code, a, b, c):
 
 def _emit_functions(codes: set[int] | None, casts: set[int] | None = None) -> Iterator[str]:
     """The three functions, for some opcodes and casts or for all."""
-    computed = [(FIRST_KERNEL + n, arm) for n, arm in enumerate(scalar_kernels())]
+    computed = [(FIRST_KERNEL + n, kernel) for n, kernel in enumerate(scalar_kernels())]
     yield "@internal_njit"
     yield "def compute(code, a, b, c):"
-    yield from _emit_cases((n, emit_compute(arm)) for n, arm in computed if codes is None or n in codes)
+    yield from _emit_cases((n, emit_compute(kernel)) for n, kernel in computed if codes is None or n in codes)
     yield "@internal_njit"
     yield "def cast(code, a):"
     dtypes_by_code = [(n, dtype) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None]
     yield from _emit_cases((n, emit_cast(dtype)) for n, dtype in dtypes_by_code if casts is None or n in casts)
     yield "@internal_njit"
     yield "def traps(code, a, b):"
-    trapping = [(n, arm) for n, arm in computed if n >= first_trapping_opcode()]
-    yield from _emit_cases((n, emit_trap_test(arm)) for n, arm in trapping if codes is None or n in codes)
+    trapping = [(n, kernel) for n, kernel in computed if n >= first_trapping_opcode()]
+    yield from _emit_cases((n, emit_trap_test(kernel)) for n, kernel in trapping if codes is None or n in codes)
 
 
 def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
@@ -65,25 +65,27 @@ def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
     yield ""
 
 
-def emit_compute(arm: ScalarKernel) -> str:
+def emit_compute(kernel: ScalarKernel) -> str:
     """The expression for the result of an opcode, of the words a, b and c; notes ops that cannot be compiled."""
-    operands = [unpack_word(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
-    types, result = [Type(dtype) for dtype in arm.operands], Type(arm.result)
-    if arm.op in UNCOMPILABLE_OPS:
+    operands = [unpack_word(word, dtype) for word, dtype in zip("abc", kernel.operands, strict=False)]
+    types, result = [Type(dtype) for dtype in kernel.operands], Type(kernel.result)
+    if kernel.op in UNCOMPILABLE_OPS:
         return "0"
     try:
-        return pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
+        return pack_word(kernels.expression(kernel.op, types, result, kernel.attributes, operands), kernel.result)
     except Exception as error:
-        UNCOMPILABLE_OPS[arm.op] = f"the column scalar is not a function that can be compiled: {error!r}"
+        UNCOMPILABLE_OPS[kernel.op] = f"the column scalar is not a function that can be compiled: {error!r}"
         return "0"
 
 
-def emit_trap_test(arm: ScalarKernel) -> str:
+def emit_trap_test(kernel: ScalarKernel) -> str:
     """The condition under which an opcode traps, of the words a and b."""
-    operands = [unpack_word(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
-    if arm.op in UNCOMPILABLE_OPS:
+    operands = [unpack_word(word, dtype) for word, dtype in zip("ab", kernel.operands, strict=False)]
+    if kernel.op in UNCOMPILABLE_OPS:
         return "False"
-    condition = kernels.trap_condition(arm.op, [Type(dtype) for dtype in arm.operands], Type(arm.result), operands)
+    condition = kernels.trap_condition(
+        kernel.op, [Type(dtype) for dtype in kernel.operands], Type(kernel.result), operands
+    )
     return condition or "False"
 
 

@@ -314,15 +314,15 @@ class LoopCompiler:
         """One of two values, of which only that one is computed, in the type that numba finds for both."""
         blocks = [self.function.append_basic_block(part) for part in ("then", "else", "end")]
         self.builder.cbranch(condition, *blocks[:2])
-        arms = []
+        branches = []
         for block, evaluate in zip(blocks, (then, otherwise), strict=False):
             self.builder.position_at_end(block)
-            arms.append((evaluate(), self.builder.block))
-        type_ = self.typing.unify_pairs(*(value.type for value, _ in arms))
+            branches.append((evaluate(), self.builder.block))
+        type_ = self.typing.unify_pairs(*(value.type for value, _ in branches))
         if type_ is None:
-            raise UnsupportedText(f"either {arms[0][0].type} or {arms[1][0].type}")
+            raise UnsupportedText(f"either {branches[0][0].type} or {branches[1][0].type}")
         incoming = []
-        for value, block in arms:
+        for value, block in branches:
             self.builder.position_at_end(block)
             incoming.append((self.cast(value, type_), block))
             self.builder.branch(blocks[-1])
@@ -336,5 +336,5 @@ class LoopCompiler:
         """`and` or `or` of conditions."""
         if len(values) == 1:
             return TypedValue(types.boolean, self.condition(values[0]))
-        arms = partial(self.connective, is_and, values[1:]), partial(self.constant, not is_and)
-        return self.choose(self.condition(values[0]), *(arms if is_and else reversed(arms)))
+        branches = partial(self.connective, is_and, values[1:]), partial(self.constant, not is_and)
+        return self.choose(self.condition(values[0]), *(branches if is_and else reversed(branches)))

@@ -54,7 +54,7 @@ class JaxBackend:
         return {"b": bool, "i": int, "u": int, "f": float}.get(value.dtype.kind, complex)
 
     def zero_like(self, leaf: Any) -> Any:
-        return np.zeros(np.shape(leaf), self.np.result_type(leaf))  # of NumPy, since it outlives the trace of an arm
+        return np.zeros(np.shape(leaf), self.np.result_type(leaf))  # of NumPy, since it outlives the trace of a branch
 
     def length(self, array: Any) -> Any:
         if not array.shape:
@@ -62,7 +62,7 @@ class JaxBackend:
         return array.shape[0]
 
     def branch(self, predicate: Any, then: Callable[[], Leaves], otherwise: Callable[[], Leaves]) -> Leaves:
-        def arm(function: Callable[[], Leaves]) -> Callable[[], Leaves]:
+        def to_arrays(function: Callable[[], Leaves]) -> Callable[[], Leaves]:
             def run() -> Leaves:
                 try:
                     return list(map(self.np.asarray, function()))
@@ -77,7 +77,7 @@ class JaxBackend:
 
             return run
 
-        return self.jax.lax.cond(predicate, arm(then), arm(otherwise))  # type: ignore[no-any-return]
+        return self.jax.lax.cond(predicate, to_arrays(then), to_arrays(otherwise))  # type: ignore[no-any-return]
 
     def loop(self, test: Callable[[Leaves], Any], body: Callable[[Leaves], Leaves], start: Leaves) -> Leaves:
         return self.jax.lax.while_loop(  # type: ignore[no-any-return]

@@ -130,13 +130,13 @@ class _StagedFunction:
     name: Identifier
     parameters: list[Identifier]
     result: TreeDef | None = None
-    """The structure of its result, once an arm without recursion has determined it."""
-    has_missing_arms: bool = False
-    """Whether an arm was left out, since the structure of a result was not known yet."""
+    """The structure of its result, once a branch without recursion has determined it."""
+    has_missing_branches: bool = False
+    """Whether a branch was left out, since the structure of a result was not known yet."""
     is_open: bool = False
     """Whether it is being staged."""
     is_provisional: bool = False
-    """Whether the next call stages it again: an arm was left out, since another function under staging had no result
+    """Whether the next call stages it again: a branch was left out, since another function under staging had no result
     yet."""
     body: Expression = None
     keep_alive: list[Any] = field(default_factory=list)
@@ -231,43 +231,43 @@ class SexprBackend:
         return self.emit("len", array)
 
     def branch(self, predicate: Any, then: Callable[[], Leaves], otherwise: Callable[[], Leaves]) -> Leaves:
-        arms: list[tuple[list[tuple[Identifier, Expression]], Leaves | None, Expression]] = []
+        branches: list[tuple[list[tuple[Identifier, Expression]], Leaves | None, Expression]] = []
         raised_error: Any = None
-        for arm in (then, otherwise):
+        for branch in (then, otherwise):
             leaves, failure = None, None
             with self.block() as bindings:
                 try:
-                    leaves = arm()
+                    leaves = branch()
                 except _ResultUnknown:
-                    self._current().has_missing_arms = True
+                    self._current().has_missing_branches = True
                 except Exception as error:
                     if not is_raised(error):
                         raise
                     raised_error, failure = error, _failure(error)
-            arms.append((bindings, leaves, failure))
-        typed_leaves = next((leaves for _, leaves, _ in arms if leaves is not None), None)
+            branches.append((bindings, leaves, failure))
+        typed_leaves = next((leaves for _, leaves, _ in branches if leaves is not None), None)
         test = self.to_expression(predicate)
         if typed_leaves is None:
-            if any(failure is None for _, _, failure in arms):
+            if any(failure is None for _, _, failure in branches):
                 raise _ResultUnknown
             raised_error.expression = (
-                Identifier("if"), test, *(let_expression(bindings, failure) for bindings, _, failure in arms)
+                Identifier("if"), test, *(let_expression(bindings, failure) for bindings, _, failure in branches)
             )  # fmt: skip
             raise raised_error
-        columns = [arm if arm is not None else typed_leaves for _, arm, _ in arms]
+        columns = [leaves if leaves is not None else typed_leaves for _, leaves, _ in branches]
         positions = [k for k, pair in enumerate(zip(*columns, strict=True)) if not is_same(*pair)]
-        if any(failure is not None for *_, failure in arms):
+        if any(failure is not None for *_, failure in branches):
             positions = list(range(len(typed_leaves)))
         results = list(typed_leaves)
         if (
             not positions
-            and not any(bindings for bindings, *_ in arms)
-            and all(failure is None for *_, failure in arms)
+            and not any(bindings for bindings, *_ in branches)
+            and all(failure is None for *_, failure in branches)
         ):
             return results
         bodies = [
             let_expression(bindings, failure if failure is not None else self._pack([column[k] for k in positions]))
-            for (bindings, _, failure), column in zip(arms, columns, strict=True)
+            for (bindings, _, failure), column in zip(branches, columns, strict=True)
         ]
         for k, value in zip(positions, self._unpack((Identifier("if"), test, *bodies), len(positions)), strict=True):
             results[k] = value
@@ -292,7 +292,7 @@ class SexprBackend:
             try:
                 next_leaves = body(leaves)
             except _ResultUnknown:
-                self._current().has_missing_arms = True
+                self._current().has_missing_branches = True
                 return start
             next_iteration_call = (Identifier("call"), name, *map(self.to_expression, next_leaves))
         choice = (Identifier("if"), condition, let_expression(body_bindings, next_iteration_call), self._pack(leaves))
@@ -355,7 +355,7 @@ class SexprBackend:
                 del self.staged_functions[key]
                 raise
         elif staged.result is None:
-            self._current().has_missing_arms = True
+            self._current().has_missing_branches = True
             raise _ResultUnknown
         elif staged.is_provisional and not staged.is_open:
             self._define(staged, converted, bound, tree, cells)
@@ -380,7 +380,7 @@ class SexprBackend:
         self.owner, staged.is_open = staged, True
         try:
             while True:
-                staged.has_missing_arms = False
+                staged.has_missing_branches = False
                 values = [SexprValue(self, name) for name in staged.parameters]
                 for cell, value in zip(cells, values[len(tree.leaves) :], strict=True):
                     cell.cell_contents = value
@@ -397,16 +397,16 @@ class SexprBackend:
                         packed, structure = _failure(error), LEAF
                     finally:
                         journal.undo()
-                is_settled = staged.result == structure or not staged.has_missing_arms
+                is_settled = staged.result == structure or not staged.has_missing_branches
                 staged.result, staged.body, staged.is_provisional = (
                     structure,
                     let_expression(bindings, packed),
-                    staged.has_missing_arms,
+                    staged.has_missing_branches,
                 )
                 if is_settled:
                     break
             if staged.is_provisional and isinstance(outer, _StagedFunction):
-                outer.has_missing_arms = True
+                outer.has_missing_branches = True
         except _ResultUnknown:
             if staged.result is None and isinstance(outer, _StagedFunction):
                 raise
@@ -513,7 +513,7 @@ def _renumber(definition: Definition) -> Definition:
 
 
 def _failure(error: Any) -> Expression:
-    """The expression of the exception that an arm raises."""
+    """The expression of the exception that a branch raises."""
     expression = getattr(error, "expression", None)
     return expression or (Identifier("raise"), Identifier(type(error).__name__), *map(str, error.args))
 

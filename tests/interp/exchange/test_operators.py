@@ -62,7 +62,7 @@ def test_s_expressions_do_what_python_does(function: Any, inputs: Any) -> None:
 
 
 class _Swapped(SexprBackend):
-    """Exchanges the arms of a branch."""
+    """Exchanges the branches of a conditional."""
 
     def branch(self, predicate: Any, then: Any, otherwise: Any) -> Any:
         return super().branch(predicate, otherwise, then)

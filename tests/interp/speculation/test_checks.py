@@ -84,7 +84,9 @@ def test_checked_call_without_a_variable() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", ["no commit", "arms exchanged", "stale fields", "lost items", "commit of one object"])
+@pytest.mark.parametrize(
+    "name", ["no commit", "branches exchanged", "stale fields", "lost items", "commit of one object"]
+)
 def test_checked_calls_of_broken_code(name: str) -> None:
     """A twin that is wrong on purpose disagrees, and the error names a difference."""
     twin = TWINS[name]

@@ -515,23 +515,27 @@ class Writer:
     def write_if(self, indent: int, names: Names, context: Context) -> bool:
         inner = Context(context.returns, context.loops, context.can_break, context.depth + 1)
         self.write(indent, f"if {self.truth(names)}:")
-        arms = [names.copy()]
-        ends = [self.block(indent + 1, arms[0], inner) and self.maybe_exit(indent + 1, arms[0], inner)]
+        branches = [names.copy()]
+        ends = [self.block(indent + 1, branches[0], inner) and self.maybe_exit(indent + 1, branches[0], inner)]
         while self.chance(4):
             self.write(indent, f"elif {self.truth(names)}:")
-            arms.append(names.copy())
-            ends.append(self.block(indent + 1, arms[-1], inner, 2) and self.maybe_exit(indent + 1, arms[-1], inner))
+            branches.append(names.copy())
+            ends.append(
+                self.block(indent + 1, branches[-1], inner, 2) and self.maybe_exit(indent + 1, branches[-1], inner)
+            )
         if self.chance(2):
             self.write(indent, "else:")
-            arms.append(names.copy())
-            ends.append(self.block(indent + 1, arms[-1], inner) and self.maybe_exit(indent + 1, arms[-1], inner))
+            branches.append(names.copy())
+            ends.append(
+                self.block(indent + 1, branches[-1], inner) and self.maybe_exit(indent + 1, branches[-1], inner)
+            )
         else:
-            arms.append(names.copy())
+            branches.append(names.copy())
             ends.append(True)
-        open_arms = [arm for arm, end in zip(arms, ends, strict=True) if end]
-        for arm in open_arms[:1]:
-            common = arm
-            for other in open_arms[1:]:
+        open_branches = [branch for branch, end in zip(branches, ends, strict=True) if end]
+        for branch in open_branches[:1]:
+            common = branch
+            for other in open_branches[1:]:
                 merged = names.copy()
                 merged.meet(common, other)
                 common = merged
@@ -539,7 +543,7 @@ class Writer:
         return any(ends)
 
     def maybe_exit(self, indent: int, names: Names, context: Context) -> bool:
-        """Perhaps an exit at the end of an arm; whether the end is reached."""
+        """Perhaps an exit at the end of a branch; whether the end is reached."""
         if not self.chance(4):
             return True
         return self.exit(indent, names, context)
@@ -639,10 +643,10 @@ class Writer:
         self.write(indent + 1, f"case {self.pick(['0', '1 | 2', '3'])}:")
         self.block(indent + 2, names.copy(), inner, 2)
         if self.chance(2):
-            arm = names.copy()
-            arm.ints.append("q")  # not k, which counts the calls of a recursion
-            self.write(indent + 1, f"case q if {self.truth(arm, 1)}:")
-            self.block(indent + 2, arm, inner, 1)
+            branch = names.copy()
+            branch.ints.append("q")  # not k, which counts the calls of a recursion
+            self.write(indent + 1, f"case q if {self.truth(branch, 1)}:")
+            self.block(indent + 2, branch, inner, 1)
         if self.chance(2):
             self.write(indent + 1, "case _:")
             self.block(indent + 2, names.copy(), inner, 1)

@@ -75,9 +75,9 @@ class ModuleWriter:
 
     def branch(self, name: str, names: list[str], indent: str, depth: int) -> None:
         operands = [self.dice.choice(names) for _ in range(2)]
-        arms = [self.function(["x", "y"], indent, depth, lambda own: f"{own[-1]} * 1") for _ in range(2)]
+        branches = [self.function(["x", "y"], indent, depth, lambda own: f"{own[-1]} * 1") for _ in range(2)]
         text = self.dice.choice(PREDICATES).format(*operands)
-        self.lines.append(f"{indent}{name} = torch.cond({text}, {arms[0]}, {arms[1]}, ({', '.join(operands)}))")
+        self.lines.append(f"{indent}{name} = torch.cond({text}, {branches[0]}, {branches[1]}, ({', '.join(operands)}))")
 
     def loop(self, name: str, names: list[str], indent: str, depth: int) -> None:
         """A loop of a few trips, which a condition on the data may end earlier."""

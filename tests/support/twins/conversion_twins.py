@@ -113,19 +113,19 @@ def target_changed_by_zero_trips(patch: MonkeyPatch) -> None:
 
 @twin(conditionals.swap_in_an_arm, 2, 4)
 def variables_not_undone(patch: MonkeyPatch) -> None:
-    """The second arm starts with the variables that the first arm has assigned."""
+    """The second branch starts with the variables that the first branch has assigned."""
     patch.setattr(state.Variables, "write", lambda self, contents: None)
 
 
 @twin(places.two_names_of_one_object, -3)
 def writes_not_undone(patch: MonkeyPatch) -> None:
-    """What an arm changes besides variables stays changed."""
+    """What a branch changes besides variables stays changed."""
     patch.setattr(state.Journal, "undo", lambda self: None)
 
 
 @twin(conditionals.two_variables_on_both_arms, 3)
 def arms_merged_the_wrong_way(patch: MonkeyPatch) -> None:
-    """A variable has the value of the other arm."""
+    """A variable has the value of the other branch."""
     sound = staging._Merger.add
 
     def add(self: Any, key: Any, label: str, one: Any, other: Any, then: Any, otherwise: Any) -> None:
@@ -142,7 +142,7 @@ def walrus_in_the_thunk(patch: MonkeyPatch) -> None:
 
 @twin(plain_functions.loop_at_the_end_of_an_arm, 3, 5)
 def result_of_an_arm_dropped(patch: MonkeyPatch) -> None:
-    """An arm that ends with a loop returns nothing."""
+    """A branch that ends with a loop returns nothing."""
     patch.setattr(
         control_flow._ControlFlow,
         "_rest",
@@ -255,14 +255,14 @@ def always_in(patch: MonkeyPatch) -> None:
 
 @twin(exits.exceptions_of_three_classes, -1)
 def assertions_hold(patch: MonkeyPatch) -> None:
-    """An arm that raises has an assertion that holds."""
+    """A branch that raises has an assertion that holds."""
     sound = raising.stage_assertion
     patch.setattr(raising, "stage_assertion", lambda condition, error: sound(True, error))
 
 
 @twin(exits.a_division_of_constants_in_an_arm, 2)
 def known_failures_end_the_trace(patch: MonkeyPatch) -> None:
-    """A known operation that fails in an arm fails the trace."""
+    """A known operation that fails in a branch fails the trace."""
     patch.setattr(staging, "is_raised", lambda error: hasattr(error, raising.RAISED_AT))
 
 
@@ -311,7 +311,7 @@ def bools_printed_as_literals(patch: MonkeyPatch) -> None:
 
 @twin(everyday_objects.same_condition, True, 4)
 def every_condition_is_assumed_the_other_way(patch: MonkeyPatch) -> None:
-    """A variable that one arm assigns is unassigned in that arm of the next branch on the same condition."""
+    """A variable that one branch assigns is unassigned in that branch of the next conditional on the same condition."""
     patch.setattr(program_operators.ProgramOperators, "is_assumed", lambda self, condition: False)
 
 

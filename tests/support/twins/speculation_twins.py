@@ -124,7 +124,7 @@ def _definitions_compared_once(patch: MonkeyPatch) -> None:
     patch.setattr(Definitions, "is_unchanged", lambda definitions: True)
 
 
-def _arms_exchanged(patch: MonkeyPatch) -> None:
+def _branches_exchanged(patch: MonkeyPatch) -> None:
     sound = Generation.branch
 
     def branch(generation: Generation, predicate: Any, then: Any, otherwise: Any) -> StagedValue:
@@ -204,7 +204,7 @@ TWINS = {
     "unchecked numbers": Twin(_unchecked_numbers, "double"),
     "unchecked definitions": Twin(_unchecked_definitions, "redefined"),
     "definitions compared once": Twin(_definitions_compared_once, "redefined"),
-    "arms exchanged": Twin(_arms_exchanged, "depth"),
+    "branches exchanged": Twin(_branches_exchanged, "depth"),
 }
 
 

@@ -1,8 +1,8 @@
 """The pass on control flow: `if`, `while` and `for`, with `break`, `continue` and `return` anywhere.
 
-Each arm and each body becomes a function of its own, and the statement a call of an operator. Exits are in tail form:
-what follows an `if` moves into the arm that can reach it, so that `return` needs no flag. Where several paths with
-exits meet, the arms return the number of the exit taken, 0 for none, and what follows chooses by it once. The
+Each branch and each body becomes a function of its own, and the statement a call of an operator. Exits are in tail
+form: what follows an `if` moves into the branch that can reach it, so that `return` needs no flag. Where several paths
+with exits meet, the branches return the number of the exit taken, 0 for none, and what follows chooses by it once. The
 expression of a `return` that leaves a loop is evaluated after the loop. A `raise` in a `with`, or in a `try` with a
 `finally`, is an exit of that statement, too: what the statement does at its end comes before the exception.
 
@@ -171,13 +171,13 @@ class _ControlFlow:
         if follow and all(completes):
             return self._selected_if(node, follow, block)
         then, otherwise = (
-            [*arm, *follow] if follow and completed else arm
-            for arm, completed in zip((node.body, node.orelse), completes, strict=True)
+            [*branch, *follow] if follow and completed else branch
+            for branch, completed in zip((node.body, node.orelse), completes, strict=True)
         )
         return self._if(node, then, otherwise, block, "return ag__.if_stmt(test, then, otherwise, state, live)")
 
     def _selected_if(self, node: ast.If, follow: list[ast.stmt], block: _Block) -> list[ast.stmt]:
-        """An `if` whose arms may both exit or go on: the statements after it appear once."""
+        """An `if` whose branches may both exit or go on: the statements after it appear once."""
         selection = _ExitSelection(self.names.fresh_name("exit"), find_exits([node]), self)
         rest = [*selection.dispatch(), *follow]
         live = live_before(rest, block.live, block.exits)
@@ -197,7 +197,7 @@ class _ControlFlow:
         template: str,
         **fillers: str,
     ) -> list[ast.stmt]:
-        """Functions for both arms, and the statement that calls the operator."""
+        """Functions for both branches, and the statement that calls the operator."""
         modified = sorted({*self._modified(then, otherwise), *block.end_assigns})
         names = self.names.fresh_name("if_body"), self.names.fresh_name("else_body")
         return [
@@ -529,7 +529,7 @@ def _comprehension_functions(node: ast.AST) -> dict[str, ast.FunctionDef]:
 
 
 def may_complete_both(node: ast.If) -> bool:
-    """Whether the ends of both arms may be reached."""
+    """Whether the ends of both branches may be reached."""
     return may_complete(node.body) and may_complete(node.orelse)
 
 
@@ -721,8 +721,8 @@ def may_complete(body: Sequence[ast.stmt], suppresses: bool = True) -> bool:
             case ast.Return() | ast.Break() | ast.Continue() | ast.Raise():
                 return False
             case ast.If():
-                arms = statement.body, statement.orelse
-                if not any(may_complete(arm, suppresses) for arm in arms):
+                branches = statement.body, statement.orelse
+                if not any(may_complete(branch, suppresses) for branch in branches):
                     return False
             case ast.With():
                 if not suppresses and not may_complete(statement.body, suppresses):

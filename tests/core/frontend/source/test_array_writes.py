@@ -689,7 +689,7 @@ TWINS: dict[str, tuple[Any, str, Callable[[Any], Any], Callable[..., Any], tuple
         center_rows,
         (MATRIX,),
     ),
-    "an arm that is not taken leaves its change": (
+    "a branch that is not taken leaves its change": (
         state.ElementsPlace,
         "write",
         lambda write: lambda place, content: None,

@@ -47,7 +47,7 @@ def test_choices(name: str) -> None:
 
 
 def test_a_choice_between_words_is_one_op() -> None:
-    """A choice is a number; where arms compute nothing, that is one `where`, and Python's word is the result."""
+    """A choice is a number; where branches compute nothing, that is one `where`, and Python's word is the result."""
 
     def word(n: Any) -> Any:
         return "positive" if n > 0 else "zero or less"

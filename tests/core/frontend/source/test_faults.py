@@ -132,7 +132,7 @@ FAILURES: list[Callable[[Any], Any]] = [
 @pytest.mark.inner(first=3)
 @pytest.mark.parametrize("function", FAILURES, ids=lambda function: function.__name__)
 def test_failures_of_operations_are_traps(function: Callable[[Any], Any]) -> None:
-    """An operation that Python refuses in an arm raises Python's exception where that arm is taken."""
+    """An operation that Python refuses in a branch raises Python's exception where that branch is taken."""
     assert list(disagreements(function, [(n,) for n in (0, 2, 3)], RUNS[:1], [[True]])) == []
 
 

@@ -192,7 +192,7 @@ def names(function: Callable[[Any], Any]) -> list[str]:
 
 
 def test_lists_that_a_program_returns_are_new() -> None:
-    """A list that another `tl.function` returns is a copy, as outside of a trace: an arm may change it."""
+    """A list that another `tl.function` returns is a copy, as outside of a trace: a branch may change it."""
 
     @tl.function
     def same(items):

@@ -55,7 +55,7 @@ FUNCTIONS: list[Callable[[Any], Any]] = [of_the_module, of_the_function, rotated
 @pytest.mark.inner(first=2)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 def test_effects_are_those_of_python(function: Callable[[Any], Any]) -> None:
-    """Value and printed lines are those of Python: what an arm changes stays in it."""
+    """Value and printed lines are those of Python: what a branch changes stays in it."""
     assert list(disagreements(function, [(3,), (-3,)], RUNS[:1])) == []
 
 
@@ -99,6 +99,6 @@ def _generators_as_they_are(patch: MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_twin() -> None:
-    """Broken: a generator writes without announcement, in the arm that is not taken, too."""
+    """Broken: a generator writes without announcement, in the branch that is not taken, too."""
     with broken(_generators_as_they_are):
         assert list(disagreements(of_the_module, [(-3,)], RUNS[:1]))

@@ -232,7 +232,7 @@ def _value_without_assertion(patch: MonkeyPatch) -> None:
 
 
 def test_an_arm_whose_value_needs_no_assertion_is_caught() -> None:
-    """Broken: an arm that raises yields zero at once. Then its callers go on, and more fires."""
+    """Broken: a branch that raises yields zero at once. Then its callers go on, and more fires."""
 
     def doubled(n):
         return check_sign(n) * 2 + 1

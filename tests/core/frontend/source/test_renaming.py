@@ -150,7 +150,7 @@ def name_in_loop(n: Any) -> Any:
 
 
 def name_in_branch(n: Any) -> Any:
-    """A second name of an array that the same arm changes."""
+    """A second name of an array that the same branch changes."""
     a, b = np.zeros(3), np.ones(3)
     if n > 1:
         b = a
@@ -364,7 +364,7 @@ TWINS: dict[str, tuple[Any, str, Any, Callable[..., Any]]] = {
         lambda loop, carried: None,
         keep_each,
     ),
-    "an arm ends with the values from before": (staging, "_array_values", lambda contents: {}, name_in_branch),
+    "a branch ends with the values from before": (staging, "_array_values", lambda contents: {}, name_in_branch),
     "an iteration ends with the values from before": (staging, "current_values", list, name_in_loop),
     "copies do not look at their sources": (staging._StagedLoop, "_check_copies", lambda *each: None, read_copy),
     "calls pass copies": (recursion.Recursion, "_check_arrays", lambda *each: None, pass_in_recursion),

@@ -1,4 +1,5 @@
-"""A list that both arms of a symbolic branch refer to stays one object, which later changes reach by every name."""
+"""A list that both branches of a symbolic conditional refer to stays one object, which later changes reach by every
+name."""
 
 from __future__ import annotations
 

@@ -236,7 +236,7 @@ def augmented_source(n):
 
 @pytest.mark.parametrize("function", (copies_of_both_arms, augmented_source))
 def test_changes_before_an_arm_ends(function: Callable[[int], object]) -> None:
-    """A list that one arm has changed, and in one of several lists, has its items from the end of that arm."""
+    """A list that one branch has changed, and in one of several lists, has its items from the end of that branch."""
     assert list(disagreements(function, [(3,), (5,)], RUNS[:1])) == []
 
 

@@ -628,8 +628,8 @@ def first_key(keys: Any, key: Any) -> Any:
     ],
 )
 def test_twins(fault: Callable[[MonkeyPatch], None], function: Function) -> None:
-    """Broken: a key is never found; removed keys stay; the order of the first arm counts; values are keys; changes are
-    not undone; each word is the first one."""
+    """Broken: a key is never found; removed keys stay; the order of the first branch counts; values are keys; changes
+    are not undone; each word is the first one."""
     with broken(fault):
         assert list(disagreements(function, INPUTS, RUNS[:1]))
 

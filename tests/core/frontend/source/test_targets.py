@@ -119,6 +119,7 @@ def _unwritten_attributes(patch: MonkeyPatch) -> None:
     "fault, function", ((_variables_first, position_before_item), (_unwritten_attributes, attribute_of_a_class))
 )
 def test_twins(fault: Callable[[MonkeyPatch], None], function: Callable[[Any], Any]) -> None:
-    """Broken: variables are assigned before the items beside them; attributes keep what the last arm has assigned."""
+    """Broken: variables are assigned before the items beside them; attributes keep what the last branch has
+    assigned."""
     with broken(fault):
         assert list(disagreements(function, [(2,), (1,), (0,)], RUNS[:1]))

@@ -1,5 +1,5 @@
 """Operators, properties and the like of the user's classes are converted: their branches may be symbolic, and what they
-change is undone in the arm that is not taken."""
+change is undone in the branch that is not taken."""
 
 from __future__ import annotations
 
@@ -282,6 +282,6 @@ def _native_operators(patch: MonkeyPatch) -> None:
 
 @pytest.mark.full
 def test_twin() -> None:
-    """Broken: `__setitem__` runs as it is, in the arm that is not taken, too."""
+    """Broken: `__setitem__` runs as it is, in the branch that is not taken, too."""
     with broken(_native_operators):
         assert list(disagreements(items_in_an_arm, INPUTS, RUNS[:1]))
