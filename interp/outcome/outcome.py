@@ -47,7 +47,8 @@ class ClusterUse(NamedTuple):
     `deaths` is the number of workers that died and were replaced; `devices` are the devices of the program, in the
     order of their workers. `timeline` has what they and the driver have done, by time, if that was recorded. If the run
     kept events, `lanes` has the worker of each. `unmet_constraints` are the constraints by `tl.device` that a soft
-    placement did not keep, each with the device of its nodes.
+    placement did not keep, each with the device of its nodes. `machine` is that of the workers: `reference`, or `fast`
+    for compiled ones.
     """
 
     workers: int
@@ -58,6 +59,7 @@ class ClusterUse(NamedTuple):
     timeline: tuple[TimelineEntry, ...] = ()
     lanes: WorkerLanes | None = None
     unmet_constraints: tuple[str, ...] = ()
+    machine: str = "reference"
 
 
 @dataclass(frozen=True, slots=True)

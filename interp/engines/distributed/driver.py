@@ -55,7 +55,6 @@ from .messages import (
 )
 from .pool import WorkerPool
 from .run_file import SavedRun
-from .stores import WorkerStores, first_stores, merge_stores, read_stores, stores_to_json
 from .timeline import read_timeline
 
 MAX_DEATHS_WITHOUT_PROGRESS = 10
@@ -82,34 +81,30 @@ class Driver:
     def __init__(
         self,
         state: State,
-        worker_count: int,
+        saved_run: SavedRun,
         pool: WorkerPool,
         limits: Limits,
         monitor: LimitMonitor,
-        saved_run: SavedRun | None = None,
         write_checkpoint: CheckpointWriter | None = None,
         *,
         has_timeline: bool = False,
     ) -> None:
-        """`state` is the first state of the run; its world performs the effects. With a `saved_run`, that run continues
-        instead. `write_checkpoint` gets each checkpoint."""
+        """`saved_run` is the run from which this one goes on: its beginning, or a checkpoint. `state` is the first
+        state of the run; its world performs the effects. `write_checkpoint` gets each checkpoint."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor
-        self._ranks, self._pool = range(worker_count), pool
+        self._ranks, self._pool = range(len(saved_run.stores)), pool
         self._channels = Channels(pool.links, has_timeline=has_timeline)
         self.timeline: list[TimelineEntry] = []
         """The timeline of all peers up to the last checkpoint, if it is recorded."""
         self._effects = [effect_rule(number, node) for number, node in enumerate(graph.nodes)]
-        results = () if saved_run is None else saved_run.effect_results
-        self._effect_results = {(result.node, result.tag): result for result in results}
+        self._effect_results = {(result.node, result.tag): result for result in saved_run.effect_results}
         """The results of the effects that a rollback may repeat, by node and tag."""
         self._requested_effects: set[tuple[int, Tag]] = set()
         """The effects that were requested in this epoch since the last checkpoint."""
         self.recorded_effects = dict(self._effect_results) if has_timeline else None
         """The results of all effects so far, by node and tag, if a timeline is recorded."""
-        others = [stores_to_json(first_stores(graph, State(graph, None)))] * (worker_count - 1)
-        first_checkpoint = [stores_to_json(first_stores(graph, state)), *others]
-        self._checkpoint: list[Any] = first_checkpoint if saved_run is None else saved_run.stores
+        self._checkpoint: list[Any] = saved_run.stores
         """The stores of each worker, as documents."""
         self._write_checkpoint = write_checkpoint
         self._checkpoint_time = pool.clock()
@@ -139,12 +134,15 @@ class Driver:
             self._schedule()
             self._channels.flush()
 
-    def stores(self) -> WorkerStores:
-        """The stores of the whole run, after its end. The checkpoint is given up, so that each part of it is in memory
-        only once."""
+    @property
+    def worker_count(self) -> int:
+        return len(self._ranks)
+
+    def take_stores(self) -> deque[Any]:
+        """The stores of each worker after the end of the run, as documents. The driver gives them up, so that each can
+        be in memory only once."""
         documents, self._checkpoint = deque(self._checkpoint), []
-        parts = (read_stores(documents.popleft(), State(self._graph, None)) for _ in self._ranks)
-        return merge_stores(self._graph, parts)
+        return documents
 
     def _begin_epoch(self) -> None:
         """Let all workers continue from the last checkpoint."""

@@ -26,8 +26,11 @@ from ..protocol import Job, RunOptions
 from ..reference import admit_arguments, first_state
 from .driver import CheckpointWriter, Driver
 from .event_log import StampOrder, repeat_firings, require_same_firings
+from .fast_worker import supports_fast_workers
+from .machines import FastMachine, ReferenceMachine, WorkerMachine
 from .messages import WorkerFailure
 from .network import NetworkLinks, NetworkPool
+from .peer import Peer
 from .placement import WorkerPlacement, find_placement, require_workers
 from .pool import WorkerPool
 from .processes import ProcessPool
@@ -40,8 +43,6 @@ from .run_file import (
     run_digest,
     write_run,
 )
-from .worker import Worker
-from .worker_job import worker_job
 
 DEFAULT_WORKERS = 2
 """The number of workers, unless an option says another or the program has more devices."""
@@ -76,8 +77,15 @@ class DistributedEngine:
             return run_on_workers(job, arguments, options)
 
 
-def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
-    """Run a validated graph on several workers until it is quiescent; the outcome says how it ended.
+def run_on_workers(
+    job: Job,
+    arguments: Sequence[object],
+    options: RunOptions,
+    *,
+    fast_clusters: Sequence[str] = ("processes", "ray"),
+) -> Outcome:
+    """Run a validated graph on several workers until it is quiescent; the outcome says how it ended. Workers on
+    `fast_clusters` are compiled, if compiled ones can run the program with these options.
 
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
@@ -92,28 +100,34 @@ def run_on_workers(job: Job, arguments: Sequence[object], options: RunOptions) -
     placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
     worker_count = count_workers(options.workers, placement, saved_run)
     state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
+    share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
+    if cluster.kind in fast_clusters and can_compile_workers(job.graph, options, limits, placement):
+        machine: WorkerMachine = FastMachine(state, worker_count, share)
+    else:
+        has_timeline = options.timeline or options.keep is not None
+        machine = ReferenceMachine(state, worker_count, share, options.seed, placement.ranks, has_timeline)
     with refuse_contradictions(options.resume), interrupt_between_steps() as interrupt:
         monitor = LimitMonitor(limits.seconds, limits.bytes, interrupt)
-        has_timeline = options.timeline or options.keep is not None
-        with closing(start_pool(job.graph, options, cluster, placement, worker_count, limits, monitor)) as pool:
-            driver = Driver(
-                state, worker_count, pool, limits, monitor, saved_run, write_checkpoint, has_timeline=has_timeline
-            )
+        has_checkpoints = write_checkpoint is not None
+        with closing(start_pool(machine, cluster, worker_count, monitor, has_checkpoints=has_checkpoints)) as pool:
+            start = SavedRun(machine.first_stores(), ()) if saved_run is None else saved_run
+            driver = Driver(state, start, pool, limits, monitor, write_checkpoint, has_timeline=machine.has_timeline)
             driver.run_to_end()
         if getattr(driver.error, "limit", None) == "interrupt":
             interrupt.acknowledge()
-        stores = driver.stores()
-        outcome = build_outcome(
-            stores.state,
-            stores.meter.stats(stores.state),
-            driver.error,
-            options.until,
-            schedule="waves",
-            engine="distributed",
-            structure=job.structure,
-            cluster=cluster_use(driver, placement, worker_count, has_timeline=options.timeline),
-        )
-        return outcome if options.keep is None else keep_events(outcome, admitted, options, driver, stores.state)
+        use = cluster_use(driver, placement, machine.name, has_timeline=options.timeline)
+        outcome, end_state = machine.outcome(driver.take_stores(), driver.error, job.structure, use)
+        return outcome if options.keep is None else keep_events(outcome, admitted, options, driver, end_state)
+
+
+def can_compile_workers(graph: Graph, options: RunOptions, limits: Limits, placement: WorkerPlacement) -> bool:
+    """Whether compiled workers can make a run. They have no exact limits on firings and tokens, no timeline and no
+    devices, and write no checkpoints to files."""
+    if limits.firings is not None or limits.tokens is not None or placement.devices:
+        return False
+    if options.timeline or options.keep is not None or options.checkpoint is not None or options.resume is not None:
+        return False
+    return supports_fast_workers(graph)
 
 
 def open_checkpoint(
@@ -131,49 +145,29 @@ def open_checkpoint(
 
 
 def start_pool(
-    graph: Graph,
-    options: RunOptions,
-    cluster: ClusterName,
-    placement: WorkerPlacement,
-    worker_count: int,
-    limits: Limits,
-    monitor: LimitMonitor,
+    machine: WorkerMachine, cluster: ClusterName, worker_count: int, monitor: LimitMonitor, *, has_checkpoints: bool
 ) -> WorkerPool:
     """Start the workers of a run. Raises Usage where that is impossible."""
-    share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
-    has_timeline = options.timeline or options.keep is not None
-
-    def new_worker(links: NetworkLinks, order: str, epoch: int) -> Worker:
-        return Worker(
-            graph,
-            links,
-            worker_count,
-            monitor,
-            share,
-            options.seed,
-            order,
-            epoch,
-            placement.ranks,
-            has_timeline=has_timeline,
-        )
-
     if cluster.kind == "network":
-        has_checkpoints = options.checkpoint is not None or options.resume is not None
+
+        def new_worker(links: NetworkLinks, order: str, epoch: int) -> Peer:
+            return machine.new_worker(links, monitor, order, epoch)
+
         return NetworkPool(worker_count, cluster.seed, new_worker, has_checkpoints=has_checkpoints)
-    pool_class = ProcessPool if cluster.kind == "processes" else RayPool
-    return pool_class(worker_job(graph, worker_count, share, options.seed, placement.ranks, has_timeline=has_timeline))
+    return (ProcessPool if cluster.kind == "processes" else RayPool)(machine.job())
 
 
-def cluster_use(driver: Driver, placement: WorkerPlacement, worker_count: int, *, has_timeline: bool) -> ClusterUse:
+def cluster_use(driver: Driver, placement: WorkerPlacement, machine: str, *, has_timeline: bool) -> ClusterUse:
     """How a run that is over used its workers."""
     return ClusterUse(
-        worker_count,
+        driver.worker_count,
         dict(driver.messages),
         driver.checkpoints,
         driver.deaths,
         placement.devices,
         tuple(driver.timeline) if has_timeline else (),
         unmet_constraints=placement.unmet_constraints,
+        machine=machine,
     )
 
 

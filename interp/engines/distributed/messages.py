@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ....core.errors import Crash
 from ....core.json.cursor import JsonCursor
@@ -47,6 +48,12 @@ class CloseNotice(NamedTuple):
     site: Site
 
 
+class CoreMessages(NamedTuple):
+    """Messages of a compiled worker to another, one a row (`fast.shared_memory.MessageWord`)."""
+
+    rows: npt.NDArray[np.int64]
+
+
 class FiringRequest(NamedTuple):
     """A firing for the peer that has the cells, the outside world or the device of the node: the token that completed
     the operands, all operands, and the depth that the firing would have without reading cells."""
@@ -68,6 +75,13 @@ class FiringResult(NamedTuple):
 
 class WorkRequest(NamedTuple):
     """The sender is idle and asks for an activation."""
+
+
+class ProxyRequest(NamedTuple):
+    """The sender, a compiled worker, is idle and asks for an activation. It has reserved this proxy for the activation
+    around it."""
+
+    proxy: int
 
 
 class WorkRefusal(NamedTuple):
@@ -142,9 +156,11 @@ class LimitNotice(NamedTuple):
 Message: TypeAlias = (
     TokenTransfer
     | CloseNotice
+    | CoreMessages
     | FiringRequest
     | FiringResult
     | WorkRequest
+    | ProxyRequest
     | WorkRefusal
     | Probe
     | Report
@@ -157,7 +173,7 @@ Message: TypeAlias = (
     | LimitNotice
     | FailureNotice
 )
-WORK_MESSAGES = (TokenTransfer, CloseNotice, FiringRequest, FiringResult)
+WORK_MESSAGES = (TokenTransfer, CloseNotice, CoreMessages, FiringRequest, FiringResult)
 MESSAGE_CLASSES: dict[str, Callable[..., Message]] = {kind.__name__: kind for kind in Message.__args__}
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
 from ...image.image import CACHE_LINE_WORDS, WordArray
 from .store import aligned_words
 
@@ -66,6 +68,38 @@ def new_shared_words(cores: int, burst: int) -> WordArray:
     words[[SharedLine.CORE_COUNT, SharedLine.BURST_TOKENS]] = cores, burst
     words[2 * CACHE_LINE_WORDS + CoreLine.IS_IDLE : (1 + cores) * CACHE_LINE_WORDS : CACHE_LINE_WORDS] = 1
     return words
+
+
+def read_ring(words: WordArray, sender: int, receiver: int) -> WordArray:
+    """Read all messages of a ring in place of its receiver, as rows. The receiver may not run during the call."""
+    counts, messages = _ring(words, sender, receiver)
+    rows: WordArray = messages[np.arange(counts[0], counts[1]) % RING_CAPACITY]
+    counts[0] = counts[1]
+    return rows
+
+
+def ring_length(words: WordArray, sender: int, receiver: int) -> int:
+    """The number of messages in a ring that were not read."""
+    read_count, written_count = _ring(words, sender, receiver)[0].tolist()
+    return int(written_count - read_count)
+
+
+def fill_ring(words: WordArray, sender: int, receiver: int, *, rows: WordArray) -> int:
+    """Write messages to a ring in place of its sender, as many of these rows as it has room for; returns their number.
+    The sender may not run during the call."""
+    counts, messages = _ring(words, sender, receiver)
+    count = min(len(rows), RING_CAPACITY - int(counts[1] - counts[0]))
+    messages[np.arange(counts[1], counts[1] + count) % RING_CAPACITY] = rows[:count]
+    counts[1] += count
+    return count
+
+
+def _ring(words: WordArray, sender: int, receiver: int) -> tuple[WordArray, WordArray]:
+    """Views of a ring: the numbers of messages read and written, and its messages."""
+    cores = int(words[SharedLine.CORE_COUNT])
+    lines, ring = words.reshape(-1, CACHE_LINE_WORDS)[1 + cores :], sender * cores + receiver
+    first = 2 * cores**2 + ring * RING_CAPACITY
+    return lines[2 * ring : 2 * ring + 2, 0], lines[first : first + RING_CAPACITY]
 
 
 def unread_messages(words: WordArray) -> WordArray:

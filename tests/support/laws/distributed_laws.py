@@ -39,11 +39,12 @@ def distributed_run(
     limits: Limits = LIMITS,
     seed: int = 0,
     world: Witness | None = None,
+    fast_clusters: Sequence[str] = (),
 ) -> Outcome:
-    """A run on workers."""
+    """A run on workers; those on `fast_clusters` are compiled."""
     job = Job(graph, default_structure(graph))
     options = RunOptions(limits=limits, seed=seed, world=world or Witness(), workers=workers, cluster=cluster)
-    return run_on_workers(job, arguments, options)
+    return run_on_workers(job, arguments, options, fast_clusters=fast_clusters)
 
 
 def uses_cells(graph: Graph) -> bool:
@@ -103,16 +104,35 @@ def violations(
     if expected.has_double_write and got.has_double_write:
         return
     has_cells = uses_cells(graph)
-    fields = common_fields(got, has_cells=has_cells)
-    for name, value in common_fields(expected, has_cells=has_cells).items():
-        if fields[name] != value:
-            yield f"{where}: {name} is {fields[name]} and not {value}"
+    yield from field_differences(expected, got, where, has_cells=has_cells)
     if got.stats.profile != depth_profile(expected):
         yield f"{where}: the profile is {got.stats.profile} and not {depth_profile(expected)}"
     if not has_cells and got.stats.profile != expected.stats.profile:
         yield f"{where}: the profile is {got.stats.profile}, that of waves {expected.stats.profile}"
     if worlds[0].lines != worlds[1].lines or with_value_bits(worlds[0].calls) != with_value_bits(worlds[1].calls):
         yield f"{where}: the effects are {worlds[1].lines}, {worlds[1].calls}; not {worlds[0].lines}, {worlds[0].calls}"
+
+
+def field_differences(expected: Outcome, got: Outcome, where: str, *, has_cells: bool) -> Iterator[str]:
+    """Where two outcomes differ in fields that do not depend on the order of steps."""
+    fields = common_fields(got, has_cells=has_cells)
+    for name, value in common_fields(expected, has_cells=has_cells).items():
+        if fields[name] != value:
+            yield f"{where}: {name} is {fields[name]} and not {value}"
+
+
+def fast_violations(graph: Graph, arguments: Sequence[Value], workers: int, cluster: str) -> Iterator[str]:
+    """Where a run on compiled workers differs from one on the reference; nothing is compared if that is too long."""
+    expected = run_graph(graph, arguments, limits=LIMITS)
+    if expected.status == "Exhausted":
+        return
+    kind = cluster.partition(":")[0]
+    got = distributed_run(graph, arguments, workers, cluster, Limits(), fast_clusters=(kind,))
+    where = f"{workers} compiled workers on {cluster}"
+    assert got.cluster is not None and got.cluster.machine == "fast"
+    yield from field_differences(expected, got, where, has_cells=False)
+    if got.stats.profile != expected.stats.profile:
+        yield f"{where}: the profile is {got.stats.profile} and not {expected.stats.profile}"
 
 
 def log_violations(

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import ref
 
 from .....core.errors import Crash, TagloomError
@@ -109,7 +109,8 @@ class ParallelRun:
             self.stores.append(CoreStore(image, limits, self.shared_words, references))
             references.append(ref(self.stores[-1]))
         self._hosts = [HostFirings(store, state) for store in self.stores]
-        self._traps: list[CoreTrap] = []
+        self.traps: list[CoreTrap] = []
+        """The firings that have trapped."""
         import_state(self.stores[0], self._hosts[0], state, Meter(state, is_clocked=False))
         self._initial_tokens = len(state.flight)
         self._threads: list[threading.Thread] = []
@@ -202,7 +203,7 @@ class ParallelRun:
             ports = [number for number, literal in enumerate(rule.node.ports) if literal is None]
             waiting_ports = [first + number for number in ports if number != delivery.port]
             store.complete_trap(delivery.frame, first + delivery.port, waiting_ports, rule.required_tokens)
-            self._traps.append(CoreTrap(store, delivery, trap))
+            self.traps.append(CoreTrap(store, delivery, trap))
         elif rule.node.op in ("call", "next_iteration"):
             self._request_stop("depth")
         else:
@@ -213,6 +214,10 @@ class ParallelRun:
         if reason is not None and self.end_reason is None:
             self.end_reason = reason
             self.shared_words[SharedLine.STOP_FLAG] = 1
+
+    def withdraw_stop(self) -> None:
+        """Let the cores go on after a stop."""
+        self.end_reason, self.shared_words[SharedLine.STOP_FLAG] = None, 0
 
     @property
     def firings(self) -> int:
@@ -230,24 +235,26 @@ class ParallelRun:
 
     def outcome(self, structure: TreeDef) -> Outcome:
         """The outcome of the run after its end."""
+        return self.build_outcome(self._stop_error(), engine="fast", structure=structure, cores=1 + len(self._threads))
+
+    def build_outcome(self, error: TagloomError | None, **details: Any) -> Outcome:
+        """The outcome of a run that this error has ended, None if it became quiescent."""
         state, first_store = self._state, self.stores[0]
         state.records.clear()
         state.results = result_values(first_store)
-        state.trap_events = [trap_event(trap) for trap in self._traps]
-        closed = sum(trap.store.release(trap.delivery.frame) for trap in self._traps)
-        self._traps.clear()
+        state.trap_events = [trap_event(trap) for trap in self.traps]
+        closed = sum(trap.store.release(trap.delivery.frame) for trap in self.traps)
+        self.traps.clear()
         open_activations = sum(int(store.registers[Register.OPEN_ACTIVATIONS]) for store in self.stores)
         return build_outcome(
             state,
             self.stats(),
-            self._stop_error(),
+            error,
             "quiet",
             residue_override=LazyResidue(self.stores, self._hosts[0], state.loop_bounds),
             open_activations=open_activations + len(self._unread_opens()) - closed,
             schedule="waves",
-            engine="fast",
-            structure=structure,
-            cores=1 + len(self._threads),
+            **details,
         )
 
     def _stop_error(self) -> TagloomError | None:

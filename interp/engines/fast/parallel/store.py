@@ -3,7 +3,7 @@ are proxies for activations on other cores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from weakref import ref
 
@@ -67,6 +67,33 @@ class CoreStore(TokenStore):
             waves[:first] = self.token_waves[head : head + first]
             waves[first:length] = self.token_waves[: length - first]
             self.token_waves = waves
+
+    def contents(self) -> dict[str, WordArray]:
+        """Copies of all words of the store that a run changes, by name. No core may run during the call."""
+        registers, size = self.registers.copy(), len(self.ring)
+        top, waves = int(registers[Register.MEMORY_TOP]), int(registers[Register.WAVES])
+        slots = np.arange(registers[Register.FLIGHT_LENGTH]) + registers[Register.FLIGHT_HEAD] & size - 1
+        registers[Register.FLIGHT_HEAD] = 0
+        return {
+            "registers": registers,
+            "memory": self.memory[:top].copy(),
+            "operand_waves": self.operand_waves[:top].copy(),
+            "ring": self.ring[slots],
+            "token_waves": self.token_waves[slots],
+            "profile": self.profile[: waves + 1].copy(),
+            "free_frames": self.free_frames.copy(),
+            "firing_counts": self.firing_counts.copy(),
+            "opened_counts": self.opened_counts.copy(),
+            "result_words": self.result_words.copy(),
+        }
+
+    def restore(self, contents: Mapping[str, WordArray]) -> None:
+        """Go on from the contents of a store of the same image."""
+        self.reserve_memory(len(contents["memory"]))
+        self.reserve_ring(len(contents["ring"]))
+        self.reserve_profile(len(contents["profile"]))
+        for name, words in contents.items():
+            getattr(self, name)[: len(words)] = words
 
     def is_proxy(self, frame: int) -> bool:
         return bool(self.memory[frame + self.image.header_words] < 0)
