@@ -74,7 +74,7 @@ class _GraphInference:
             for k, output in enumerate(node.outputs):
                 self.types[OutputRef(number, k)] = None if output.type is HOLE else output.type
         self.worklist = deque(n for n, node in enumerate(graph.nodes) if any(o.type is HOLE for o in node.outputs))
-        self.queued = set(self.worklist)
+        self.queued_nodes = set(self.worklist)
         self.infer_to_fixpoint()
 
     def infer_to_fixpoint(self) -> None:
@@ -84,7 +84,7 @@ class _GraphInference:
         while True:
             while self.worklist:
                 number = self.worklist.popleft()
-                self.queued.discard(number)
+                self.queued_nodes.discard(number)
                 self.widen_outputs(number, self.infer_node(number))
             while untyped_nodes and None not in [
                 self.types[OutputRef(untyped_nodes[0], k)] for k in range(self.output_count(untyped_nodes[0]))
@@ -110,10 +110,10 @@ class _GraphInference:
                 consumer = edge.node
                 if (
                     0 <= consumer < len(self.graph.nodes)
-                    and consumer not in self.queued
+                    and consumer not in self.queued_nodes
                     and self.has_holes(self.graph.nodes[consumer])
                 ):
-                    self.queued.add(consumer)
+                    self.queued_nodes.add(consumer)
                     self.worklist.append(consumer)
 
     def has_holes(self, node: GraphNode) -> bool:

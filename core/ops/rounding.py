@@ -30,7 +30,7 @@ def rounding_op(name: str, numpy: Any, scalar: Any, summary: str, example: str) 
         arity=1,
         type_rule=_NUMERIC,
         numpy=floats_only(numpy),
-        scalar=scalar_by_kind(scalar_kernels.unchanged, fallback=scalar),
+        scalar=scalar_by_kind(scalar_kernels.identity, fallback=scalar),
         symbol=short_symbol(name),
         gradient=zero_gradient,
         doc=f"{summary} An integer stays as it is.\n\n>>> tl.{name}({example}\n",

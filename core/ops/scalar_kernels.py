@@ -270,7 +270,7 @@ def trunc(x: float) -> float:
     return math.copysign(floor(math.fabs(x)), x)
 
 
-def unchanged(x: float) -> float:
+def identity(x: float) -> float:
     return x
 
 

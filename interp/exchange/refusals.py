@@ -25,7 +25,7 @@ class Unsupported(Usage):
     """A model needs a feature that tagloom lacks; `kind` is one of REFUSAL_KINDS."""
 
     kind = "op"
-    undetermined: Sequence[str] = ()
+    undetermined_inputs: Sequence[str] = ()
     """The inputs of a model, at least one of which must be a constant so that it can be imported."""
 
 

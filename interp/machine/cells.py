@@ -91,13 +91,13 @@ class CellHeap:
 
     def defer(self, cell: CellAddress, token: Token) -> None:
         """Add a deferred read at an empty cell."""
-        reads = self._writable(cell.handle).deferred_reads
+        reads = self._writable_block(cell.handle).deferred_reads
         reads[cell.number] = (*reads.get(cell.number, ()), token)
         self.deferred_count += 1
 
     def undo_defer(self, cell: CellAddress) -> None:
         """Undo `defer` for the last deferred read of a cell."""
-        _pop_last(self._writable(cell.handle).deferred_reads, cell.number)
+        _pop_last(self._writable_block(cell.handle).deferred_reads, cell.number)
         self.deferred_count -= 1
 
     def apply(self, event: Event, op: str) -> None:
@@ -109,7 +109,7 @@ class CellHeap:
             self.blocks[handle] = CellBlock(handle.size, self.owner)
             return
         assert event.inputs is not None
-        block, write = self._writable(handle), CellWrite(event.token.node, event.token.tag, event.inputs)
+        block, write = self._writable_block(handle), CellWrite(event.token.node, event.token.tag, event.inputs)
         block.writes[number] = (*block.writes.get(number, ()), write)
         if event.woken:
             del block.deferred_reads[number]
@@ -123,14 +123,14 @@ class CellHeap:
         if number is None:
             del self.blocks[handle]
             return
-        block = self._writable(handle)
+        block = self._writable_block(handle)
         _pop_last(block.writes, number)
         block.full_prefix = min(block.full_prefix, number)
         if event.woken:
             block.deferred_reads[number] = event.woken
             self.deferred_count += len(event.woken)
 
-    def _writable(self, handle: Handle) -> CellBlock:
+    def _writable_block(self, handle: Handle) -> CellBlock:
         """The block of a handle, safe to change."""
         block = self.blocks[handle]
         if block.owner is not self.owner:

@@ -217,9 +217,9 @@ def probed_values(program: Program) -> Iterator[ProbedValue]:
         yield from walk(function.name, function.body, None)
 
 
-def add_probe(program: Program, value: ProbedValue, room: int) -> Program:
-    """The program with two more results: how often a node fires, and an array of the first `room` values of one of its
-    results, in program order.
+def add_probe(program: Program, value: ProbedValue, capacity: int) -> Program:
+    """The program with two more results: how often a node fires, and an array of the first `capacity` values of one of
+    its results, in program order.
 
     Raises Refusal for a value whose size is known at run time only, and for one that a loop's condition computes.
     """
@@ -227,16 +227,18 @@ def add_probe(program: Program, value: ProbedValue, room: int) -> Program:
         raise Refusal("construct", "it is a handle of cells")
     if value.variable.type.shape is None or None in value.variable.type.shape:
         raise Refusal("shape", "its size is known at run time only")
-    return _ProbeThreading(program, value, room).probed_program()
+    return _ProbeThreading(program, value, capacity).probed_program()
 
 
 class _ProbeThreading:
     """Threads the state of a probe through every region that leads to the probed node."""
 
-    def __init__(self, program: Program, value: ProbedValue, room: int) -> None:
-        self.program, self.value, self.room = program, value, room
+    def __init__(self, program: Program, value: ProbedValue, capacity: int) -> None:
+        self.program, self.value, self.capacity = program, value, capacity
         self.zeros = literal(
-            np.zeros((room, *(size or 0 for size in value.variable.type.shape or ())), value.variable.type.dtype.numpy)
+            np.zeros(
+                (capacity, *(size or 0 for size in value.variable.type.shape or ())), value.variable.type.dtype.numpy
+            )
         )
         self.carriers = {
             function.name
@@ -333,9 +335,11 @@ class _ProbeThreading:
             nodes.append(Node(op, operands, (variable,), attributes=tuple(attributes.items())))
             return variable.name
 
-        is_here = emit("equal", (literal(np.arange(self.room)), count), Type(dtypes.bool, (self.room,)))
+        is_here = emit("equal", (literal(np.arange(self.capacity)), count), Type(dtypes.bool, (self.capacity,)))
         if shape:
-            is_here = emit("reshape", (is_here,), Type(dtypes.bool, (self.room, *shape)), shape=(self.room, *shape))
+            is_here = emit(
+                "reshape", (is_here,), Type(dtypes.bool, (self.capacity, *shape)), shape=(self.capacity, *shape)
+            )
         values = emit("where", (is_here, name, buffer), self.zeros.type)
         return nodes, (emit("add", (count, literal(np.int64(1))), COUNT), values)
 

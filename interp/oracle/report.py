@@ -136,13 +136,13 @@ def report_to_json(reports: Iterable[BackendReport], version: str) -> dict[str, 
     """Reports as JSON data."""
     return {
         "report": REPORT_VERSION,
-        "date": today(),
+        "date": utc_date(),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, tagloom {version}",
         "backends": [backend_to_json(backend) for backend in reports],
     }
 
 
-def today() -> str:
+def utc_date() -> str:
     """The date, in UTC."""
     return datetime.datetime.now(datetime.UTC).date().isoformat()
 
@@ -157,7 +157,7 @@ def backend_to_json(report: BackendReport) -> dict[str, Any]:
     return {
         "backend": report.backend,
         "label": report.label,
-        "date": today(),
+        "date": utc_date(),
         "seconds": round(report.seconds, 1),
         "settings": report.settings,
         "counts": {part: dict(Counter(result.verdict for result in results)) for part, results in report.parts.items()},

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ...core.program.program import Location
-from .heap import Room
+from .heap import CapacityKey
 
 
 @dataclass
@@ -22,8 +22,8 @@ class Assumption:
     """The assumption, in words."""
     reason: str
     """The reason for the check, in words."""
-    grows: Room | None = None
-    """The list pool or class that gets more room if the assertion fails."""
+    capacity_key: CapacityKey | None = None
+    """The list pool or class whose capacity grows if the assertion fails."""
     is_caught: bool = False
     """Whether a failure is an exception in Python, which a handler of the function catches."""
 

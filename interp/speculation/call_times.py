@@ -32,7 +32,7 @@ class CallTimes:
     graph: list[float] = field(default_factory=list)
     python: list[float] = field(default_factory=list)
     gap: int = FIRST_GAP
-    remaining: int = FIRST_GAP
+    calls_left: int = FIRST_GAP
     """The number of calls in the graph until the round begins."""
     slow_rounds: int = 0
     medians: tuple[float, float] | None = None
@@ -40,24 +40,24 @@ class CallTimes:
 
     def reset(self) -> None:
         """Drop the times and the count of slow rounds, since the graph is a new one."""
-        self.graph, self.python, self.gap, self.remaining, self.slow_rounds = [], [], FIRST_GAP, FIRST_GAP, 0
+        self.graph, self.python, self.gap, self.calls_left, self.slow_rounds = [], [], FIRST_GAP, FIRST_GAP, 0
 
     def is_python_next(self) -> bool:
         """Whether the next call runs in Python, to be timed."""
-        return self.remaining == 0 and len(self.python) < len(self.graph)
+        return self.calls_left == 0 and len(self.python) < len(self.graph)
 
     def note(self, is_graph: bool, seconds: float) -> None:
         """Note the time of a call; the last one of a round ends it.
 
-        >>> times = CallTimes(remaining=0)
+        >>> times = CallTimes(calls_left=0)
         >>> for _ in range(5):
         ...     times.note(True, 0.003)
         ...     times.note(False, 0.002)
-        >>> times.medians, times.slow_rounds, times.remaining
+        >>> times.medians, times.slow_rounds, times.calls_left
         ((0.003, 0.002), 1, 16)
         """
-        if self.remaining:
-            self.remaining -= is_graph
+        if self.calls_left:
+            self.calls_left -= is_graph
             return
         (self.graph if is_graph else self.python).append(seconds)
         if len(self.python) == ROUND_CALLS:
@@ -71,7 +71,7 @@ class CallTimes:
         else:
             self.slow_rounds *= graph > python  # between 1 and MAX_RATIO, the count stays
             self.gap = min(2 * self.gap, MAX_GAP)
-        self.graph, self.python, self.remaining = [], [], self.gap
+        self.graph, self.python, self.calls_left = [], [], self.gap
 
     @property
     def is_too_slow(self) -> bool:

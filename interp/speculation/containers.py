@@ -172,10 +172,10 @@ def _append(
     (value,) = values
     count = length(staging, pool, owner)
     cell = _cell(staging, pool, owner, count)
-    has_room = staging.emit("less", cell, _number(staging, pool, LIMIT, owner))
+    has_capacity = staging.emit("less", cell, _number(staging, pool, LIMIT, owner))
     claim = "the list has room for an item more"
-    staging.check(has_room, node, claim, "the graph runs again with more room where it has not", grows=pool)
-    cell = staging.emit("where", has_room, cell, 0)
+    staging.check(has_capacity, node, claim, "the graph runs again with more room where it has not", capacity_key=pool)
+    cell = staging.emit("where", has_capacity, cell, 0)
     staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
     _write_length(staging, pool, owner, staging.emit("add", count, 1), node)
     return NONE_VALUE

@@ -1118,7 +1118,7 @@ class Generation(Calls):
             for base in kind.__mro__[kind.__mro__.index(own_class) + 1 :]:
                 if name in base.__dict__:
                     break
-                self.requirements.absent_class_names.add((base, name))
+                self.requirements.missing_class_names.add((base, name))
             else:
                 raise NotSpeculable(f"super() has no {name}")
             member = self.require_class_value(base, name)

@@ -285,10 +285,10 @@ def is_compact(layout: Layout) -> bool:
     return any(not type_.is_scalar for type_ in layout.types)
 
 
-Room: TypeAlias = type | AllocationKey
-"""A pool whose lists have room for more items, or the fresh objects of a class."""
-MIN_ROOM = 8
-"""The initial room."""
+CapacityKey: TypeAlias = type | AllocationKey
+"""What has a capacity: the lists of a pool, for more items, or the fresh objects of a class."""
+MIN_CAPACITY = 8
+"""The initial capacity."""
 
 MAX_INT_KEYS = 16
 """The largest number of ints that are keys of dicts which a graph reads under computed ints."""
@@ -404,25 +404,26 @@ class ObjectTable:
     def __init__(
         self,
         fields: Mapping[FieldKey, Layout],
-        absent_names: Mapping[type, frozenset[str]],
-        room: Mapping[Room, int] = MappingProxyType({}),
+        class_level_names: Mapping[type, frozenset[str]],
+        capacities: Mapping[CapacityKey, int] = MappingProxyType({}),
         allocations: Sequence[AllocationKey] = (),
         texts: Sequence[str] = (),
         plan: WalkPlan | None = None,
-        numbered_pools: Set[type] = frozenset(),
+        computed_key_pools: Set[type] = frozenset(),
         changed_arrays: Set[type] = frozenset(),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
-        under one of its `absent_names`: the graph takes what the class has. Each list of a pool that may grow has
-        `room` for this many items more, and there are this many fresh objects for each of the `allocations`. With a
-        plan, machine code follows the fields, if it can. The dicts of `numbered_pools` have no int keys other than the
-        fields. The graph changes elements of arrays of NumPy of the pools `changed_arrays` only."""
-        self._numbered_pools, self._changed_arrays = numbered_pools, changed_arrays
+        under one of its `class_level_names`: the graph takes what the class has. Each list of a pool that may grow has
+        capacity for this many items more (`capacities`), and there are this many fresh objects for each of the
+        `allocations`. With a plan, machine code follows the fields, if it can. The dicts of `computed_key_pools` have
+        no int keys other than the fields. The graph changes elements of arrays of NumPy of the pools `changed_arrays`
+        only."""
+        self._computed_key_pools, self._changed_arrays = computed_key_pools, changed_arrays
         self._walk_plan = plan
         self._walk: Walk | None = None
         """What machine code has read."""
-        self.room, self.allocations = room, allocations
-        self.fresh: dict[type, range] = {}
+        self.capacities, self.allocations = capacities, allocations
+        self.fresh_indices: dict[type, range] = {}
         """The indices of the fresh objects of each class, which the graph may allocate."""
         self.texts = [*texts]
         """The table of strings: first the constants that the graph compares, then strings that it knows only by
@@ -444,7 +445,7 @@ class ObjectTable:
         Where there are several, none of their pools changes."""
         self.columns: dict[FieldKey, list[Any]] = {}
         """The values of each field, one for each object of its class, or for each item of its lists."""
-        self.layouts, self.absent_names = fields, absent_names
+        self.layouts, self.class_level_names = fields, class_level_names
         self.keys: dict[type, list[FieldKey]] = {}
         """The fields of each class; none, like the columns, if machine code reads the objects."""
 
@@ -638,7 +639,7 @@ class ObjectTable:
                 count = len(objects)
                 continue
             attributes = instance if is_pool else read_attributes(instance)
-            if owner in self._numbered_pools:
+            if owner in self._computed_key_pools:
                 self._check_int_keys(instance, owner)
             dicts.append(attributes)
             for key, name, target_classes, is_optional, add in references:
@@ -660,7 +661,7 @@ class ObjectTable:
                 self._encode_rows([get(attributes, key.name, UNASSIGNED) if is_single else tuple(attributes)], key)
                 count = len(objects)
         for owner, plan in plans.items():
-            for name in self.absent_names.get(owner, ()):
+            for name in self.class_level_names.get(owner, ()):
                 if any(dict.__contains__(attributes, name) for attributes in plan.dicts):
                     raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of the class", "one of the instance")
             for key in plan.columns:
@@ -698,33 +699,33 @@ class ObjectTable:
 
     def _allocate(self, key: AllocationKey) -> None:
         """Add the fresh objects of a class to the table: indices without objects, until a run has taken them."""
-        count, first = max(MIN_ROOM, self.room.get(key, 0)), len(self.objects)
-        self.fresh[key.owner] = indices = range(first, first + count)
+        count, first = max(MIN_CAPACITY, self.capacities.get(key, 0)), len(self.objects)
+        self.fresh_indices[key.owner] = indices = range(first, first + count)
         self.objects += [None] * count
         self.classes += [key.owner] * count
         self.rows.setdefault(key.owner, []).extend(indices)
         if issubclass(key.owner, ListPool):
-            start, room = self.cells.get(key.owner, 0), self.room_of_list(key.owner)
-            self.cells[key.owner] = start + count * room
-            starts = [start + k * room for k in range(count)]
-            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [start + room for start in starts]}
+            start, capacity = self.cells.get(key.owner, 0), self.list_capacity(key.owner)
+            self.cells[key.owner] = start + count * capacity
+            starts = [start + k * capacity for k in range(count)]
+            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [start + capacity for start in starts]}
             for field in self.keys.get(key.owner, ()):
                 self.columns[field] += numbers.get(field.name, ())
 
-    def room_of_list(self, pool: type) -> int:
+    def list_capacity(self, pool: type) -> int:
         """The number of items that a list of a pool may get in a run."""
-        return self.room.get(pool, 0) if FieldKey(pool, LIMIT) in self.layouts else 0
+        return self.capacities.get(pool, 0) if FieldKey(pool, LIMIT) in self.layouts else 0
 
     def allocation(self, key: AllocationKey) -> list[Any]:
         """The index of the first fresh object of a class, and the end of their range."""
-        indices = self.fresh[key.owner]
+        indices = self.fresh_indices[key.owner]
         return [indices.start, indices.stop]
 
     def materialize(self, key: AllocationKey, end: int) -> None:
         """Create the objects that a run has taken: those before an index."""
-        owner, indices = key.owner, self.fresh[key.owner]
-        self.fresh[owner] = range(indices.start, end)
-        for index in self.fresh[owner]:
+        owner, indices = key.owner, self.fresh_indices[key.owner]
+        self.fresh_indices[owner] = range(indices.start, end)
+        for index in self.fresh_indices[owner]:
             if issubclass(owner, ArrayPool):
                 type_ = self.layouts[FieldKey(owner, ITEMS)].types[0]
                 self.objects[index] = np.empty([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
@@ -765,7 +766,7 @@ class ObjectTable:
     def _follow_list(self, instance: list[Any], owner: type) -> None:
         start = self.cells.get(owner, 0)
         end = start + len(instance)
-        limit = end + self.room_of_list(owner)
+        limit = end + self.list_capacity(owner)
         self.cells[owner] = limit
         numbers = {LENGTH: len(instance), START: start, LIMIT: limit}
         for key in self.keys.get(owner, ()):
@@ -940,7 +941,7 @@ class ObjectTable:
     def changes(self, key: FieldKey, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, str, Any]]:
         """The objects whose field a graph has changed, with the name and the new value; new objects are left out."""
         indices = self._rows_of(key.owner) if is_compact(self.layouts[key]) else range(len(self.objects))
-        fresh = self.fresh.get(key.owner, ())
+        fresh = self.fresh_indices.get(key.owner, ())
         for row in _changed_rows(before, after):
             if indices[row] not in fresh:
                 yield self.objects[indices[row]], key.name, self.decode_row(key, after, row)
@@ -951,7 +952,7 @@ class ObjectTable:
         if isinstance(layout, UnionLayout) and MISSING in layout.options:
             missing_option = layout.options.index(MISSING)
             indices = self.rows.get(key.owner, []) if is_compact(layout) else range(len(self.objects))
-            fresh = self.fresh.get(key.owner, ())
+            fresh = self.fresh_indices.get(key.owner, ())
             for row in np.flatnonzero(
                 (np.asarray(before[0]) == missing_option) & (np.asarray(after[0]) != missing_option)
             ):
@@ -968,8 +969,8 @@ class ObjectTable:
         """The attributes of the new objects of a class, as (object, name, value), in the order in which a graph has
         assigned them. `after` has the vectors of fields by name, `orders` the orders of the first attributes, and
         `late_names` attributes that objects may get later. Raises LayoutMiss if the order is not known."""
-        first = self.rows[owner].index(self.fresh[owner].start) if self.fresh[owner] else 0
-        for position, index in enumerate(self.fresh[owner]):
+        first = self.rows[owner].index(self.fresh_indices[owner].start) if self.fresh_indices[owner] else 0
+        for position, index in enumerate(self.fresh_indices[owner]):
             values = dict[str, Any]()
             for name, vectors in after.items():
                 if name is KEYS:
@@ -997,7 +998,7 @@ class ObjectTable:
 
     def array_changes(self, owner: type, before: Sequence[Any], after: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
         """The arrays of NumPy of a pool that a graph has created or changed, each with its elements."""
-        rows, fresh = self.rows.get(owner, ()), self.fresh.get(owner, ())
+        rows, fresh = self.rows.get(owner, ()), self.fresh_indices.get(owner, ())
         changed = {*_changed_rows(before, after), *(row for row, index in enumerate(rows) if index in fresh)}
         for row in sorted(changed):
             if self.objects[rows[row]] is not None:  # not a fresh one that was not taken
@@ -1073,9 +1074,9 @@ class Observation:
         self._pool_by_id: dict[int, type] = {}
         self._int_keys: dict[type, set[int]] = {}
         """The keys of the dicts of each pool that are ints."""
-        self._numbered_pools: set[type] = set()
+        self._computed_key_pools: set[type] = set()
         """The pools of dicts that a graph reads under computed ints."""
-        self.room: dict[Room, int] = {}
+        self.capacities: dict[CapacityKey, int] = {}
         """The number of new items for which the lists of a pool have room, and the number of fresh objects of a
         class."""
 
@@ -1137,17 +1138,17 @@ class Observation:
         keys, count = self._int_keys.setdefault(pool, set()), len(self._int_keys[pool])
         if count <= MAX_INT_KEYS:
             keys.update(key for key in value if type(key) is int)
-            self.widening_count += len(keys) > count and pool in self.numbered_pools
+            self.widening_count += len(keys) > count and pool in self.computed_key_pools
 
     @property
-    def numbered_pools(self) -> frozenset[type]:
+    def computed_key_pools(self) -> frozenset[type]:
         """The pools of dicts that a graph reads under computed ints."""
-        return frozenset(map(self.canonical_class, self._numbered_pools))
+        return frozenset(map(self.canonical_class, self._computed_key_pools))
 
     def int_keys(self, pool: type) -> set[int]:
         """The ints that are keys of the dicts of a pool, in the calls so far; from here on the graph depends on them.
         Raises NotSpeculable if there are too many."""
-        self._numbered_pools.add(pool)
+        self._computed_key_pools.add(pool)
         keys = {key for each, keys in self._int_keys.items() if self.canonical_class(each) is pool for key in keys}
         if len(keys) > MAX_INT_KEYS:
             raise NotSpeculable(f"a dict of more than {MAX_INT_KEYS} keys under a computed key has no graph")

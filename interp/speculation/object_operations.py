@@ -203,7 +203,7 @@ class ObjectOperations(ProgramFunctions):
                 return self.constant(member)
             raise NotSpeculable(f"{owner.__qualname__}.{name} is a descriptor")
         self.resolution_orders[owner] = owner.__mro__
-        self.requirements.absent_class_names |= {(before, name) for before in owner.__mro__[:position]}
+        self.requirements.missing_class_names |= {(before, name) for before in owner.__mro__[:position]}
         key = VariableKey(definer, name)
         return StagedValue(self.layout_of_key(key), self.leaves_of(key))
 
@@ -220,7 +220,7 @@ class ObjectOperations(ProgramFunctions):
         return member
 
     def _require_class_level(self, kind: type, name: str) -> None:
-        self.requirements.absent_names.setdefault(kind, set()).add(name)
+        self.requirements.class_level_names.setdefault(kind, set()).add(name)
 
     def write_attribute(self, owner: StagedValue, name: str, value: StagedValue, node: ast.AST) -> None:
         """`owner.name = value`."""

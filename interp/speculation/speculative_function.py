@@ -41,8 +41,9 @@ from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Foreca
 from .generation import Generation
 from .heap import (
     MAX_INT_KEYS,
-    MIN_ROOM,
+    MIN_CAPACITY,
     AllocationKey,
+    CapacityKey,
     FieldKey,
     HeapKey,
     LayoutMiss,
@@ -50,7 +51,6 @@ from .heap import (
     Observation,
     OutsideKey,
     PlaceKey,
-    Room,
     VariableKey,
     has_dict,
     places_of,
@@ -86,8 +86,8 @@ MIN_RETURNS = 4
 """The number of calls that must return from the graph for each that breaks an assumption."""
 INTERNAL_ERROR = "speculation met an internal error"
 """The beginning of a reason that is a fault of tagloom, not of the user."""
-MAX_ROOM = 2**22
-"""The largest room of all lists of a pool together, and the largest number of fresh objects of a class."""
+MAX_CAPACITY = 2**22
+"""The largest capacity of all lists of a pool together, and the largest number of fresh objects of a class."""
 MAX_RESTARTS = 200
 """The largest number of restarts of generation. It restarts when it finds a new field or variable, or drops a
 branch."""
@@ -135,16 +135,16 @@ class Definitions(NamedTuple):
 class SpeculativeGraph:
     """A program made under assumptions, with the layouts and definitions that a call must have to run in it."""
 
-    traced: TracedProgram
+    traced_program: TracedProgram
     generation: Generation
     arguments: dict[str, Layout]
     fields: dict[FieldKey, Layout]
     variables: dict[OutsideKey, Layout]
-    absent_names: dict[type, frozenset[str]]
+    class_level_names: dict[type, frozenset[str]]
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
-    room: dict[Room, int]
-    numbered_pools: frozenset[type]
+    capacities: dict[CapacityKey, int]
+    computed_key_pools: frozenset[type]
     changed_arrays: frozenset[type]
     """The pools of arrays of NumPy some of which change in place."""
     plan: WalkPlan | None = None
@@ -170,7 +170,7 @@ class SpeculativeGraph:
     @cached_property
     def job(self) -> Job:
         """The job for an engine."""
-        return Job(self.traced.graph, self.traced.structure, self.traced.program)
+        return Job(self.traced_program.graph, self.traced_program.structure, self.traced_program.program)
 
     def constants(self) -> Iterator[Any]:
         """The constants that the graph assumes."""
@@ -195,8 +195,8 @@ class SpeculativeGraph:
             for base in order[: order.index(definer) + 1]:
                 if not base.__flags__ & _IMMUTABLE_CLASS:
                     entries.append((base.__dict__.get, name, base.__dict__.get(name, UNASSIGNED)))
-        absent_names = self.generation.requirements.absent_class_names
-        entries += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in absent_names]
+        class_level_names = self.generation.requirements.missing_class_names
+        entries += [(owner.__dict__.get, name, UNASSIGNED) for owner, name in class_level_names]
         attributes = self.generation.requirements.attributes
         entries += [(partial(getattr, owner), name, value) for (owner, name), value in attributes.items()]
         return Definitions(list(orders.items()), entries, list(self.functions.items()))
@@ -210,7 +210,7 @@ class SpeculativeGraph:
             member = static_attribute(owner, name, UNASSIGNED)
             if member is UNASSIGNED or hasattr(type(member), "__get__"):
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "a variable of the class", "changed")
-        for owner, name in self.generation.requirements.absent_class_names:
+        for owner, name in self.generation.requirements.missing_class_names:
             if name in owner.__dict__:
                 raise LayoutMiss(f"{owner.__qualname__}.{name}", "an attribute of a base", "one of the class")
         for (owner, name), value in self.class_values.items():
@@ -233,17 +233,17 @@ class SpeculativeGraph:
         """All classes of objects that a call may reach, each with the names that no instance may have; None if machine
         code cannot read the objects."""
         layouts = [*self.arguments.values(), *self.fields.values(), *self.variables.values()]
-        owners = {key.owner: None for key in self.fields} | dict.fromkeys(self.absent_names)
+        owners = {key.owner: None for key in self.fields} | dict.fromkeys(self.class_level_names)
         owners |= {owner: None for layout in layouts for reference in references(layout) for owner in reference.classes}
         if self.allocations or len(owners) > MAX_WALKED_CLASSES or not all(map(is_walkable, self.fields.values())):
             return None
         if any(issubclass(owner, Pool) or slots_of(owner) or not has_dict(owner) for owner in owners):
             return None
-        return {owner: self.absent_names.get(owner, frozenset()) for owner in owners}
+        return {owner: self.class_level_names.get(owner, frozenset()) for owner in owners}
 
     def find_plan(self) -> WalkPlan | None:
         """The plan by which machine code reads the objects of a call; None unless the graph has machine code, too."""
-        if self.plan is None and self.walked_classes and has_machine_code(self.traced.program):
+        if self.plan is None and self.walked_classes and has_machine_code(self.traced_program.program):
             kernel = find_kernel()
             fields = {key: self.fields[key] for key in self.generation.keys if isinstance(key, FieldKey)}
             self.plan = None if kernel is None else WalkPlan(kernel, fields, self.walked_classes)
@@ -261,12 +261,12 @@ class SpeculativeGraph:
         texts = self.generation.requirements.texts
         table = ObjectTable(
             self.fields,
-            self.absent_names,
-            self.room,
+            self.class_level_names,
+            self.capacities,
             self.allocations,
             texts,
             self.find_plan(),
-            self.numbered_pools,
+            self.computed_key_pools,
             self.changed_arrays,
         )
         leaves: list[Any] = []
@@ -336,7 +336,7 @@ class SpeculativeGraph:
     def _new_object_writes(self, table: ObjectTable, after: _Heap) -> Iterator[Callable[[], None]]:
         """The actions that give new objects and dicts their attributes and keys."""
         requirements = self.generation.requirements
-        for owner in table.fresh:
+        for owner in table.fresh_indices:
             if not issubclass(owner, ListPool | ArrayPool):
                 orders = requirements.creation_orders.get(owner, ())
                 vectors = _vectors_of(owner, after)
@@ -389,7 +389,7 @@ class FailedRun(NamedTuple):
     """The number of the call, from 1."""
     claim: str
     tag: str
-    traced: TracedProgram
+    traced_program: TracedProgram
     leaves: Sequence[Any]
 
 
@@ -609,11 +609,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         try:
             results: Sequence[Any] | None = None
             if resolve_engine(self.engine) in ("auto", "compiled"):
-                results = run_quickly(graph.job, graph.traced.all_arguments(leaves))
+                results = run_quickly(graph.job, graph.traced_program.all_arguments(leaves))
             if results is None:
                 leaves = table.unpack(leaves)
                 outcome = self.last_outcome = self._execute(graph, leaves)
-                while self._grow_room(graph, table, outcome):
+                while self._grow_capacity(graph, table, outcome):
                     table, leaves = graph.encode(roots)
                     leaves = table.unpack(leaves)
                     outcome = self.last_outcome = self._execute(graph, leaves)
@@ -657,19 +657,19 @@ class SpeculativeFunction(SpeculativeFunctionBase):
     def _execute(self, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
         until: Any = "trap" if self.engine in ("reference", "fast") else "quiet"
         options = RunOptions(until=until, measures=self.engine == "reference")
-        return run(graph.job, graph.traced.all_arguments(leaves), options, self.engine)
+        return run(graph.job, graph.traced_program.all_arguments(leaves), options, self.engine)
 
-    def _grow_room(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
-        """If a run ended for lack of room, enlarge the room; returns whether it is larger now."""
+    def _grow_capacity(self, graph: SpeculativeGraph, table: ObjectTable, outcome: Outcome) -> bool:
+        """If a run ended for lack of capacity, enlarge it. Returns whether it is larger now."""
         number = None if outcome.error is None else number_in(str(getattr(outcome.error, "message", "")))
-        owner = None if number is None else graph.assumptions[number].grows
+        owner = None if number is None else graph.assumptions[number].capacity_key
         if owner is None or number_to_break() is not None:
             return False
-        room = max(MIN_ROOM, graph.room.get(owner, 0) * 4)
+        capacity = max(MIN_CAPACITY, graph.capacities.get(owner, 0) * 4)
         count = 1 if isinstance(owner, AllocationKey) else max(1, len(table.rows.get(owner, ())))
-        if room * count > MAX_ROOM:
+        if capacity * count > MAX_CAPACITY:
             return False
-        graph.room[owner] = room
+        graph.capacities[owner] = capacity
         return True
 
     def _refuse(self, reason: str) -> None:
@@ -693,7 +693,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             key = (assumption.location.file, assumption.location.line, assumption.claim)
         self.events.append(f"an assertion failed: {claim}")
         call = self.counts.watch + self.counts.graph + self.counts.python + 1
-        self.failed_runs.append(FailedRun(call, claim, str(getattr(error, "tag", None) or ""), graph.traced, leaves))
+        self.failed_runs.append(
+            FailedRun(call, claim, str(getattr(error, "tag", None) or ""), graph.traced_program, leaves)
+        )
         if number_to_break() is not None:
             return
         self.failure_counts[key] = self.failure_counts.get(key, 0) + 1
@@ -786,11 +788,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             {name: observation.arguments[name] for name in roots},
             {key: observation.layout(key) for key in sorted(requirements.fields, key=str)},
             {key: observation.variables[key] for key in sorted(requirements.variables, key=_path_order)},
-            {owner: frozenset(names) for owner, names in requirements.absent_names.items()},
+            {owner: frozenset(names) for owner, names in requirements.class_level_names.items()},
             dict(requirements.class_values),
             dict(requirements.functions),
-            observation.room,
-            observation.numbered_pools,
+            observation.capacities,
+            observation.computed_key_pools,
             frozenset(map(observation.canonical_class, requirements.changed_arrays)),
         )
 
@@ -842,7 +844,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
         choices = len(self._requirements.dropped_branches) + len(self._requirements.raised_checks)
-        choices += MAX_INT_KEYS * len(self._observation.numbered_pools)
+        choices += MAX_INT_KEYS * len(self._observation.computed_key_pools)
         return 1 + MAX_HEIGHT * places + choices + MAX_ATTEMPTS
 
     def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:
@@ -888,7 +890,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
                 required=f"call {numbers}" if numbers else None,
                 python=ValueError,
             )
-        traced = runs[-1].traced
+        traced = runs[-1].traced_program
         history = History(traced.graph, traced.all_arguments(runs[-1].leaves), structure=traced.structure)
         history.run("trap")
         history.back()

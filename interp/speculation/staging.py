@@ -40,12 +40,12 @@ from .assumptions import Assumption, label
 from .heap import (
     SPECIAL_ATTRIBUTES,
     AllocationKey,
+    CapacityKey,
     FieldKey,
     HeapKey,
     Observation,
     OutsideKey,
     PlaceKey,
-    Room,
     class_problem,
     is_compact,
     place_names,
@@ -235,7 +235,7 @@ class Requirements:
     """The keys that the graph writes, in the order in which generation found them."""
     creation_orders: dict[type, set[tuple[str, ...]]] = field(default_factory=dict)
     """The orders in which new instances get their attributes, or new dicts their keys."""
-    absent_names: dict[type, set[str]] = field(default_factory=dict)
+    class_level_names: dict[type, set[str]] = field(default_factory=dict)
     class_values: dict[tuple[type, str], Any] = field(default_factory=dict)
     """The values that classes must have under these names."""
     changed_arrays: set[type] = field(default_factory=set)
@@ -246,7 +246,7 @@ class Requirements:
     """The keywords that partial functions must have."""
     class_variables: set[tuple[type, str]] = field(default_factory=set)
     """Names under which classes must have no descriptor: their values may change."""
-    absent_class_names: set[tuple[type, str]] = field(default_factory=set)
+    missing_class_names: set[tuple[type, str]] = field(default_factory=set)
     """Names that classes must not define themselves, since the graph uses the definition of a base."""
     functions: dict[FunctionType, tuple[Any, ...]] = field(default_factory=dict)
     """The code and the defaults of the functions of the program."""
@@ -474,15 +474,16 @@ class Staging:
         node: ast.AST,
         claim: str,
         reason: str,
-        grows: Room | None = None,
+        capacity_key: CapacityKey | None = None,
         raises: type | None = None,
     ) -> None:
         """Assert that a condition is true. Raises Unreachable if it is known to be false. If the assertion fails,
-        `grows` gets more room, or Python `raises` an exception of this class. Raises CaughtCheck if a handler catches
-        that exception, and a run has raised it."""
+        `capacity_key` gets more room, or Python `raises` an exception of this class. Raises CaughtCheck if a handler
+        catches that exception, and a run has raised it."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
-        key = (self.location_of(node), getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0), claim, grows)
+        position = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
+        key = (self.location_of(node), *position, claim, capacity_key)
         handler = self._find_handler(raises)
         if handler is not None and self.guard is not None:
             if key in self.guard.passed_checks:
@@ -494,7 +495,7 @@ class Staging:
         assumption = self.assumptions.get(key)
         if assumption is None:
             assumption = Assumption(
-                len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason, grows
+                len(self.assumptions), self.location_of(node), ast.unparse(node), claim, reason, capacity_key
             )
             self.assumptions[key] = assumption
         assumption.is_caught |= handler is not None
@@ -1251,10 +1252,12 @@ class Staging:
             self.require_restart()
             self.add_leaves(key)
         index, end = self.leaves_of(key)
-        has_room = self.emit("less", index, end)
+        has_capacity = self.emit("less", index, end)
         claim = f"there is room for a new {class_name(owner)}"
-        self.check(has_room, node, claim, "the graph runs again with more room where there is not", grows=key)
-        index = self.emit("where", has_room, index, 0)
+        self.check(
+            has_capacity, node, claim, "the graph runs again with more room where there is not", capacity_key=key
+        )
+        index = self.emit("where", has_capacity, index, 0)
         self.state.heap[key] = self.emit("add", index, 1), end
         return StagedValue(ReferenceLayout(frozenset([owner]), False), (index,))
 

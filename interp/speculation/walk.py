@@ -25,7 +25,7 @@ from .layouts import UNASSIGNED, ArrayLayout, ConstantLayout, Layout, NumberLayo
 MAX_WALKED_CLASSES = 62
 """The largest number of classes: a word has a bit for each."""
 _MIN_OBJECTS, _MIN_ROWS = 64, 2
-"""The room of the first walk for objects, and for arrays of the objects of each class."""
+"""The capacity of the first walk for objects, and for arrays of the objects of each class."""
 _FIRST_FIELD = 2
 """The first row of words that is a vector of a field: the rows before have the classes of objects, and their numbers
 among those of a class."""
@@ -36,10 +36,10 @@ _ALIGNMENT = 64
 class Walk:
     """What a walk has read."""
 
-    __slots__ = ("_arrays", "_count", "_memory", "_plan", "_room")
+    __slots__ = ("_arrays", "_capacity", "_count", "_memory", "_plan")
 
-    def __init__(self, plan: WalkPlan, room: _Room, memory: Any, arrays: Any, count: int) -> None:
-        self._plan, self._room, self._memory, self._arrays, self._count = plan, room, memory, arrays, count
+    def __init__(self, plan: WalkPlan, capacity: _WalkCapacity, memory: Any, arrays: Any, count: int) -> None:
+        self._plan, self._capacity, self._memory, self._arrays, self._count = plan, capacity, memory, arrays, count
 
     @property
     def class_numbers(self) -> Any:
@@ -49,18 +49,18 @@ class Walk:
     @property
     def class_rows(self) -> Any:
         """The number of each object among those of its class."""
-        size = self._room.objects
+        size = self._capacity.objects
         return self._memory[size : size + self._count]
 
     def pack_vectors(self) -> PackedArrays:
         """The vectors of all fields, as machine code takes them: in a tenth of the time that `vectors` takes."""
-        words = self._memory[self._room.slots].tolist()
+        words = self._memory[self._capacity.slots].tolist()
         return PackedArrays(words, (self._memory, self._arrays))
 
     def vectors(self) -> list[list[Any]]:
         """The vectors of each field, in the order of the plan; a constant has none."""
-        plan, room = self._plan, self._room
-        return [plan.read_vector(key, room, self._memory, self._arrays, self._count) for key in plan.positions]
+        plan, capacity = self._plan, self._capacity
+        return [plan.read_vector(key, capacity, self._memory, self._arrays, self._count) for key in plan.positions]
 
 
 def is_walkable(layout: Layout) -> bool:
@@ -83,13 +83,13 @@ def _sizes(layout: ArrayLayout) -> tuple[int, ...]:
     return tuple(size or 0 for size in layout.type.shape or ())
 
 
-class _Room(NamedTuple):
-    """The room of a walk."""
+class _WalkCapacity(NamedTuple):
+    """The sizes of the arrays of a walk."""
 
     objects: int
-    """The number of objects for which there is room."""
+    """The number of objects for which there is capacity."""
     capacities: Any
-    """The number of objects of each class for whose arrays there is room."""
+    """The number of objects of each class for whose arrays there is capacity."""
     offsets: Any
     """Where the vector of each field of arrays begins."""
     array_words: int
@@ -101,7 +101,7 @@ class _Room(NamedTuple):
 
 
 class WalkPlan:
-    """A plan for walks: the classes and fields of a graph as words, and the room that the last walk needed."""
+    """A plan for walks: the classes and fields of a graph as words, and the capacity that the last walk needed."""
 
     def __init__(self, kernel: Any, fields: Mapping[Any, Layout], classes: Mapping[type, frozenset[str]]) -> None:
         """A plan for fields, by their keys, whose layouts are walkable. `kernel` is the module `walk_kernel`. `classes`
@@ -117,7 +117,7 @@ class WalkPlan:
         self._plan = np.array(self._build_words(classes), np.int64)
         self.positions = {key: position for position, key in enumerate(fields)}
         """The position of each field."""
-        self._room = self._make_room(_MIN_OBJECTS, np.full(len(classes), _MIN_ROWS, np.int64))
+        self._capacity = self._plan_capacity(_MIN_OBJECTS, np.full(len(classes), _MIN_ROWS, np.int64))
 
     def _address(self, referent: Any) -> int:
         """The address of an object, which lives as long as the plan."""
@@ -173,8 +173,8 @@ class WalkPlan:
                 return kernel.ABSENT if value is UNASSIGNED else kernel.CONSTANT, self._address(value), 0
         raise AssertionError(f"no walk reads {layout}")
 
-    def _make_room(self, objects: int, capacities: Any) -> _Room:
-        """The room for this many objects, and arrays of this many objects of each class."""
+    def _plan_capacity(self, objects: int, capacities: Any) -> _WalkCapacity:
+        """The capacity for this many objects, and arrays of this many objects of each class."""
         offsets, end = np.zeros(self._array_count, np.int64), 0
         for key, layout in self._fields.items():
             if isinstance(layout, ArrayLayout):
@@ -184,7 +184,7 @@ class WalkPlan:
         slots_begin = self._row_count * objects + len(self.classes)
         slots = slice(slots_begin, slots_begin + self._slot_words)
         table_words = 2 << (4 * objects - 1).bit_length()
-        return _Room(objects, capacities, offsets, end // 8, slots, slots.stop + table_words)
+        return _WalkCapacity(objects, capacities, offsets, end // 8, slots, slots.stop + table_words)
 
     def walk(self, objects: list[Any], classes: Iterable[type], outside: Iterable[int]) -> Walk | None:
         """Follow the fields of objects of these classes, and append the objects to which they lead. No object may have
@@ -195,11 +195,11 @@ class WalkPlan:
         if -1 in class_numbers:
             return None
         outside_ids = np.array([*outside], np.int64)
-        room = self._room  # a call on another thread may replace it
-        if max(count, len(outside_ids)) > room.objects:
-            room = self._make_room(max(count, len(outside_ids)), room.capacities)
+        capacity = self._capacity  # a call on another thread may replace it
+        if max(count, len(outside_ids)) > capacity.objects:
+            capacity = self._plan_capacity(max(count, len(outside_ids)), capacity.capacities)
         while True:
-            memory, arrays = np.zeros(room.memory_words, np.int64), np.empty(room.array_words, np.int64)
+            memory, arrays = np.zeros(capacity.memory_words, np.int64), np.empty(capacity.array_words, np.int64)
             memory[:count] = class_numbers
             namespaces = list[Any]()
             total = self._walk(
@@ -209,36 +209,36 @@ class WalkPlan:
                 count,
                 outside_ids,
                 memory,
-                room.objects,
+                capacity.objects,
                 data_address(arrays),
-                room.offsets,
-                room.capacities,
+                capacity.offsets,
+                capacity.capacities,
             )
             if total >= 0:
-                return Walk(self, room, memory, arrays, total)
+                return Walk(self, capacity, memory, arrays, total)
             del objects[count:]
             if total == kernel.UNPLANNED:
                 return None
             if total == kernel.TOO_SMALL:
-                room = self._make_room(2 * room.objects, room.capacities)
+                capacity = self._plan_capacity(2 * capacity.objects, capacity.capacities)
             else:
-                capacities = room.capacities.copy()
+                capacities = capacity.capacities.copy()
                 capacities[kernel.TOO_SMALL - 1 - total] *= 2
-                room = self._make_room(room.objects, capacities)
-            self._room = room
+                capacity = self._plan_capacity(capacity.objects, capacities)
+            self._capacity = capacity
 
-    def read_vector(self, key: Any, room: _Room, memory: Any, arrays: Any, count: int) -> list[Any]:
-        """The vector of a field after a walk in a room: of arrays, with a row for each object of the class; of others,
-        one for each object."""
+    def read_vector(self, key: Any, capacity: _WalkCapacity, memory: Any, arrays: Any, count: int) -> list[Any]:
+        """The vector of a field after a walk in a capacity: of arrays, with a row for each object of the class; of
+        others, one for each object."""
         number, layout = self._vectors[key], self._fields[key]
         if isinstance(layout, ConstantLayout):
             return []
         if isinstance(layout, ArrayLayout):
-            rows = memory.item(self._row_count * room.objects + self.classes[key.owner])
+            rows = memory.item(self._row_count * capacity.objects + self.classes[key.owner])
             shape, dtype = (rows, *_sizes(layout)), layout.type.dtype.numpy
-            return [np.ndarray(shape, dtype, arrays, room.offsets.item(number))]
+            return [np.ndarray(shape, dtype, arrays, capacity.offsets.item(number))]
         dtype = np.dtype({"f": np.float64, "b": np.bool_}.get(getattr(layout, "kind", "i"), np.int64))
-        return [np.ndarray((count,), dtype, memory, 8 * room.objects * number)]
+        return [np.ndarray((count,), dtype, memory, 8 * capacity.objects * number)]
 
 
 _kernels: list[Any] = []

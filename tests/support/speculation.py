@@ -175,9 +175,9 @@ _execute = SpeculativeFunction._execute
 def _execute_checked(function: SpeculativeFunction, graph: SpeculativeGraph, leaves: Sequence[Any]) -> Outcome:
     """Run a graph with arguments that must be values of the types of its parameters, since machine code takes them
     unchecked."""
-    assert graph.traced.program is not None
-    parameters = graph.traced.program.main.body.parameters
-    for argument, parameter in zip(graph.traced.all_arguments(leaves), parameters, strict=True):
+    assert graph.traced_program.program is not None
+    parameters = graph.traced_program.program.main.body.parameters
+    for argument, parameter in zip(graph.traced_program.all_arguments(leaves), parameters, strict=True):
         value = borrow(argument, parameter.type)
         assert value is argument or (type(value) is type(argument) and np.ndim(value) == 0), parameter
     return _execute(function, graph, leaves)

@@ -123,15 +123,15 @@ class _ArrowRouter:
         self.first_column = left
         self.routes = Routes(self.boxes, range(left, right))
         size = right - left
-        self.blocked = np.zeros((layout.ranks, size), bool)
+        self.blocked_cells = np.zeros((layout.ranks, size), bool)
         self.proximity_cost = np.zeros((layout.ranks, size))
         self.owner: dict[tuple[int, int], Trunk] = {}
-        self.occupied = np.zeros((layout.ranks + 1, size), bool)
+        self.occupied_columns = np.zeros((layout.ranks + 1, size), bool)
         """For each channel, by the rank below it, the occupied columns."""
         self.nets: dict[tuple[str, str, str, int], int] = {}
         self.trees: dict[int, dict[int, set[int]]] = {}
         """For each net and rank, the columns from which a new route can branch off, downwards or upwards."""
-        self.reserved: dict[tuple[int, int], tuple[str, str]] = {}
+        self.reserved_columns: dict[tuple[int, int], tuple[str, str]] = {}
         """Columns below labels of outputs, which no other arrow may use."""
         self.block_cells(rows)
         self.reserve_outlets()
@@ -141,25 +141,25 @@ class _ArrowRouter:
         for row in rows:
             placement = self.layout.placements[row.name]
             start = placement.column - self.first_column
-            self.blocked[placement.rank, start : start + row.width] = True
+            self.blocked_cells[placement.rank, start : start + row.width] = True
             self.proximity_cost[placement.rank, [start - 1, start + row.width]] += _PROXIMITY_COST
         for frame in self.layout.frames.values():
             for column in (frame.left_column, frame.right_column):
-                self.blocked[frame.first_rank : frame.last_rank + 1, column - self.first_column] = True
+                self.blocked_cells[frame.first_rank : frame.last_rank + 1, column - self.first_column] = True
 
     def reserve_outlets(self) -> None:
         """Reserve the columns below labelled outlets for the arrows of those outlets."""
         for name, box in self.boxes.items():
             for label, columns in box.outlets.items():
                 if label:
-                    self.reserved |= {(box.rank + 1, column): (name, label) for column in columns}
-                    self.occupied[box.rank + 1, [column - self.first_column for column in columns]] = True
+                    self.reserved_columns |= {(box.rank + 1, column): (name, label) for column in columns}
+                    self.occupied_columns[box.rank + 1, [column - self.first_column for column in columns]] = True
 
     def _is_free(self, channel: int, column: int, arrow: ViewArrow) -> bool:
         """Whether an arrow can leave its box at this column."""
-        holder = self.reserved.get((channel, column))
+        holder = self.reserved_columns.get((channel, column))
         if holder is None:
-            return not self.occupied[channel, column - self.first_column]
+            return not self.occupied_columns[channel, column - self.first_column]
         return holder == (arrow.tail, arrow.label) and (channel, column) not in self.owner
 
     def route_all(self) -> Routes:
@@ -228,7 +228,7 @@ class _ArrowRouter:
     def _occupy(self, trunk: Trunk, column: int, *, below: bool) -> None:
         (trunk.columns_below if below else trunk.columns_above).add(column)
         self.owner[trunk.channel, column] = trunk
-        self.occupied[trunk.channel, column - self.first_column] = True
+        self.occupied_columns[trunk.channel, column - self.first_column] = True
 
     def route_within_rank(
         self, number: int, net: int, tree: dict[int, set[int]], tail: RoutedBox, head: RoutedBox
@@ -312,7 +312,7 @@ class _ArrowRouter:
         """The columns of a rank that no path can reach through the channel before it. Columns in which the net itself
         can continue straight are open."""
         channel = min(rank, rank - step) + 1
-        closed: NDArray[np.bool_] = self.occupied[channel].copy()
+        closed: NDArray[np.bool_] = self.occupied_columns[channel].copy()
         tail = self.boxes[arrow.tail]
         continuing = tree.get(rank - step)
         if continuing is None and rank - step == tail.rank and step > 0:
@@ -342,7 +342,7 @@ class _ArrowRouter:
         cost = (
             self.proximity_cost[rank] + _RANK_COST + (0 if target is None else _DETOUR_COST * np.abs(columns - target))
         )
-        return np.where(self.blocked[rank] | closed | self.occupied[following], np.inf, cost)
+        return np.where(self.blocked_cells[rank] | closed | self.occupied_columns[following], np.inf, cost)
 
     def trace_route(
         self,

@@ -36,7 +36,7 @@ from ..trace.program_builder import ChangedArray, ProgramBuilder, current_region
 from ..trace.python_operations import fail_as_python
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, array_namespace
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .state import ElementsPlace, is_outside, record_write, register_created, staging_depth
 from .trees import has_symbols, is_array
 
@@ -263,7 +263,7 @@ def require_in_bounds(numbers: Any, dtype: DType) -> None:
     if bounds.max < 2**63:
         is_in_bounds = namespace.logical_and(is_in_bounds, integers <= bounds.max)
     error = OverflowError(f"Python integer out of bounds for {dtype}")
-    stage_assertion(namespace.all(is_in_bounds), raised(error))
+    stage_assertion(namespace.all(is_in_bounds), located_exception(error))
 
 
 def _index_entry(entry: Any) -> Any:

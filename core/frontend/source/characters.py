@@ -25,7 +25,7 @@ from .convert import convert
 from .items import get_item
 from .open_lists import get_open_item
 from .option_operations import choose_operands
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .trees import is_symbolic
 
 _SYMBOL_MARK = "<symbolic "
@@ -387,7 +387,7 @@ def greatest_character(text: Any, is_least: bool) -> Any:
     codes = open_lists.stack_items(as_characters(text).codes).columns
     has_codes = codes.shape[0] > 0
     name = "min" if is_least else "max"
-    empty = raised(ValueError(f"{name}() arg is an empty sequence"))
+    empty = located_exception(ValueError(f"{name}() arg is an empty sequence"))
     if is_symbolic(read_variable(has_codes)):
         stage_assertion(has_codes, empty)
     return as_text([getattr(array_namespace(), name)(codes)])

@@ -98,7 +98,7 @@ class _TracedFunctionCall:
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
     ) -> None:
-        self.function, self.converted, self.keyword_names = function, converted, list(keywords)
+        self.function, self.converted_function, self.keyword_names = function, converted, list(keywords)
         self.outer_calls, self.depth = list(region.specialization.python_calls), staging_depth()
         names = [*argument_names(function.__code__, len(arguments)), *keywords]
         self.arguments = [_split_symbolic(value) for value in (*arguments, *keywords.values())]
@@ -134,7 +134,7 @@ class _TracedFunctionCall:
         inner.python_calls[:] = [*self.outer_calls, PythonCall(self.function.__code__, self.depth, Recursion())]
         with open_journal(0, is_call=True) as journal:
             try:
-                result = read_variables(self.converted(*values[:count], **keywords))
+                result = read_variables(self.converted_function(*values[:count], **keywords))
                 self.result = split(result)
                 is_whole = _is_value(result, self.result, journal, values)
             except (NoTypeYet, RetraceRequest):

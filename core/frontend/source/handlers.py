@@ -69,7 +69,7 @@ def run_try(
     if undecided is not None:
         number, condition = undecided.number, undecided.condition
         if number is None or number in decisions or len(decisions) == MAX_CHECKS:
-            raise _undecidable(len(decisions), where)
+            raise _undecidable_error(len(decisions), where)
 
         def run_again(decision: Any) -> Any:
             return run_try(classes, body, handle, otherwise, variables, {**decisions, number: decision})
@@ -88,7 +88,7 @@ def run_try(
     return result or otherwise()
 
 
-def _undecidable(count: int, where: Location | None) -> Invalid:
+def _undecidable_error(count: int, where: Location | None) -> Invalid:
     if count == MAX_CHECKS:
         return Invalid(
             f"symbolic conditions decide in more than {MAX_CHECKS} places whether a `try` catches an exception",

@@ -70,7 +70,7 @@ from .open_lists import (
     unify_structures,
     with_lengths,
 )
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .staging import stage_branch
 from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
 from .tables import is_open_table, is_symbolic_key, may_grow, set_entry, take_entry
@@ -126,8 +126,8 @@ def get_item(container: Any, index: Any) -> Any:
                 "it may create an item; use x.get(key, 0)",
             )
         if is_there is False:
-            raise raised(KeyError(index))
-        stage_assertion(is_there, raised(KeyError(index)))
+            raise located_exception(KeyError(index))
+        stage_assertion(is_there, located_exception(KeyError(index)))
         values = list(container.values())
         are_lists = all(type(each) is list for each in values)
         return _select_list(values, position, index) if are_lists else select(values, position)
@@ -155,7 +155,7 @@ def select(items: Sequence[Any], index: Any) -> Any:
     """The item of this number, by arrays of the leaves of all. An index out of range is a trap: an IndexError."""
     index = as_position(index)
     if not items:
-        raise raised(IndexError("list index out of range"))
+        raise located_exception(IndexError("list index out of range"))
     try:
         trees = pad_lists([split(item) for item in unify_options(list(map(read_variable, items)))], 0)
     except DifferentItems:
@@ -332,12 +332,12 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     elif isinstance(container, dict):
         position, is_there = find_key(container, index)
         words = "an item of a dict is assigned at a symbolic key that is not among its keys: the dict would grow"
-        stage_assertion(is_there, raised(NotImplementedError(words)))
+        stage_assertion(is_there, located_exception(NotImplementedError(words)))
         keys = list(container)
     elif isinstance(container, list) and is_symbolic(index):
         keys = list(range(len(container)))
         if not keys:
-            raise raised(IndexError("list assignment index out of range"))
+            raise located_exception(IndexError("list assignment index out of range"))
         position = _position(container, index)
     else:
         set_known_item(value, container, key)
@@ -368,7 +368,7 @@ def take_out(container: Any, index: Any) -> Any:
     announce_items(container)
     items = list(container)
     if not items:
-        raise raised(IndexError("pop from empty list"))
+        raise located_exception(IndexError("pop from empty list"))
     if has_stacked_items(items) or not all(type(item) is list for item in items):
         item, rest = delete_open_item(items, index)
     else:

@@ -15,7 +15,7 @@ from ..trace.source_location import user_location
 from ..trace.symbol import array_namespace
 from . import library
 from .convert import convert
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .trees import is_symbolic
 
 
@@ -114,7 +114,7 @@ def check_power(base: Any, exponent: Any) -> None:
     is_defined = base != 0 if is_symbolic(base) else exponent >= 0
     if is_symbolic(base) and is_symbolic(exponent):
         is_defined |= exponent >= 0
-    stage_assertion(is_defined, raised(ZeroDivisionError("0.0 cannot be raised to a negative power")))
+    stage_assertion(is_defined, located_exception(ZeroDivisionError("0.0 cannot be raised to a negative power")))
 
 
 def round_to_digits(number: Any, digits: int) -> Any:
@@ -161,7 +161,7 @@ def _float_remainder(x: Any, y: Any) -> Any:
     """`math.fmod(x, y)`."""
     namespace = array_namespace()
     is_defined = (namespace.logical_not(_is_infinite(x)) & (y != 0)) | namespace.isnan(x) | namespace.isnan(y)
-    stage_assertion(is_defined, raised(ValueError("math domain error")))
+    stage_assertion(is_defined, located_exception(ValueError("math domain error")))
     return namespace.copysign(abs(x) % abs(y), x)
 
 
@@ -196,11 +196,13 @@ def apply_math(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     namespace = array_namespace()
     base = operands.pop() if function is math.log and len(operands) == 2 else None
     if row.is_outside is not None:
-        stage_assertion(namespace.logical_not(row.is_outside(*operands)), raised(ValueError("math domain error")))
+        stage_assertion(
+            namespace.logical_not(row.is_outside(*operands)), located_exception(ValueError("math domain error"))
+        )
     if base is not None:
         return apply_math(math.log, tuple(operands)) / apply_math(math.log, (base,))
     result = getattr(namespace, row.op)(*operands)
     if row.may_overflow:
         is_finite = namespace.logical_not(namespace.isinf(result)) | _is_infinite(operands[0])
-        stage_assertion(is_finite, raised(OverflowError("math range error")))
+        stage_assertion(is_finite, located_exception(OverflowError("math range error")))
     return namespace.astype(result, dtypes.int64) if row.gives_integer else result

@@ -45,7 +45,7 @@ from ..trace.stacked_items import (
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, Text, is_text
 from .nested_lists import find_taken_item, note_origin, note_shared_lists
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .state import register_created
 from .trees import Tree, note_copied, note_copied_records, split
 
@@ -270,7 +270,7 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
 def has_values_as_keys(table: Any) -> bool:
     """Whether the keys of a dict, or the items of a set, are numbers, strings and tuples of these: arrays can hold
     them."""
-    if has_stacked_entries(table) or (type(table) is TracedSet and table.stacked is not None):
+    if has_stacked_entries(table) or (type(table) is TracedSet and table.stacked_items is not None):
         return True
     return all(map(is_value_key, table))
 
@@ -311,8 +311,8 @@ def key_kinds(table: Any) -> list[Any]:
 def stack_table(table: Any) -> StackedItems | None:
     """The entries of a dict, or the items of a set, stacked; None for an empty one."""
     if type(table) is TracedSet:
-        if table.stacked is not None:
-            return table.stacked
+        if table.stacked_items is not None:
+            return table.stacked_items
         return stack_items(sorted(table, key=repr)) if len(table) else None
     if has_stacked_entries(table):
         return table[ENTRIES]  # type: ignore[no-any-return]
@@ -560,7 +560,7 @@ def trim_rows(array: Any, lengths: Any, axis: int) -> Any:
     all_lengths = namespace.reshape(lengths, (-1,))
     length = namespace.max(namespace.concat([all_lengths, namespace.zeros(1, dtype=lengths.dtype)]))
     words = "setting an array element with a sequence. The requested array has an inhomogeneous shape"
-    stage_assertion(namespace.all(all_lengths == length), raised(ValueError(words)))
+    stage_assertion(namespace.all(all_lengths == length), located_exception(ValueError(words)))
     return array[(*(slice(None) for _ in range(axis)), slice(None, length))]
 
 
@@ -657,10 +657,10 @@ def unpack_items(container: Any, shape: Sequence[Any]) -> list[Any]:
     count = item_count(container)
     before = shape.index(...) if ... in shape else len(shape)
     after = len(shape) - before - 1 if ... in shape else 0
-    stage_assertion(count >= before + after, raised(ValueError("not enough values to unpack")))
+    stage_assertion(count >= before + after, located_exception(ValueError("not enough values to unpack")))
     if ... not in shape:
         words = f"too many values to unpack (expected {before})"
-        stage_assertion(count <= before, raised(ValueError(words)))
+        stage_assertion(count <= before, located_exception(ValueError(words)))
         return [get_open_item(container, k) for k in range(before)]
     part = get_open_item(container, slice(before, -after or None))
     first = [get_open_item(container, k) for k in range(before)]
@@ -740,7 +740,7 @@ def assign_open_slice(container: Sequence[Any], index: slice, values: Sequence[A
         _refuse_step()
     if len(positions) != value_count:
         words = f"attempt to assign sequence of size {value_count} to extended slice of size {len(positions)}"
-        raise raised(ValueError(words))
+        raise located_exception(ValueError(words))
     order = np.arange(count)
     order[positions] = np.arange(value_count) + count
     return [gather(stack_items([*container, *values]), array_namespace().asarray(order))]

@@ -29,7 +29,7 @@ from .calls import announce_iteration, check_assignments, is_fresh, is_plain_cla
 from .classes import BINARY, UNARY, equal_fields, operate, user_method
 from .contexts import ConvertedContext
 from .convert import HAND_OVER
-from .raising import handlers, raised
+from .raising import handlers, located_exception
 from .ranges import CountedRange
 from .state import (
     CONTAINERS,
@@ -236,14 +236,14 @@ class Operators(ABC):
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Call what is not converted."""
 
-    def raised(self, error: Any) -> Any:
+    def exception(self, error: Any) -> Any:
         """The exception of a `raise`."""
-        return raised(error)
+        return located_exception(error)
 
     def unwind(self, number: Any, error: Thunk) -> Any:
         """Leave a `with`, or a `try` with a `finally`, by a `raise`. A system in which a symbolic condition may decide
         on it gives the number of this exit instead; the exception is raised after the statement."""
-        raise raised(error())
+        raise located_exception(error())
 
     def position(self) -> Any:
         """Where the staged code is, for `check_effects`."""
@@ -675,7 +675,7 @@ class Operators(ABC):
         if self.is_symbolic(test):
             self.stage_assertion(self.truth(test), AssertionError(*message()))
         elif not test:
-            raise raised(AssertionError(*message()))
+            raise located_exception(AssertionError(*message()))
 
     def try_stmt(
         self,
@@ -991,18 +991,18 @@ class Operators(ABC):
             value = read()
         except NameError:
             words = f"cannot access local variable {name!r} where it is not associated with a value"
-            raise raised(UnboundLocalError(words)) from None
+            raise located_exception(UnboundLocalError(words)) from None
         if isinstance(value, MaybeUnassigned) and self.is_assumed(value.condition):
             return value.value
         return value.fail() if isinstance(value, Undefined) else value
 
     @staticmethod
-    def present(value: Any) -> Any:
+    def assigned_value(value: Any) -> Any:
         """A variable that is assigned for certain, since a statement was left by an exit."""
         return value.value if isinstance(value, MaybeUnassigned) else value
 
     @staticmethod
-    def created(value: Any) -> Any:
+    def new_container(value: Any) -> Any:
         """A list, dict or set that the code has just created."""
         return register_created(value)
 

@@ -15,7 +15,7 @@ from ..trace.numbers import number_kind
 from ..trace.program_builder import to_operand
 from ..trace.python_operations import is_of_user, perform
 from ..trace.source_location import user_location
-from .raising import raised
+from .raising import located_exception
 from .staging import is_assumed, stage_branch
 from .state import Variables
 from .trees import is_symbolic
@@ -100,7 +100,7 @@ def _as_python(error: Exception) -> Any:
     """The exception that Python raises, marked as one that the user's code raises; a refusal or a fault unchanged."""
     if not is_of_user(error):
         return error
-    return raised(error.joined_python(error.message) if isinstance(error, Usage) else error)  # type: ignore[attr-defined]
+    return located_exception(error.joined_python(error.message) if isinstance(error, Usage) else error)  # type: ignore[attr-defined]
 
 
 def _examples(operands: Sequence[Any]) -> list[Any] | None:

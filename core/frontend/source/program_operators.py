@@ -777,11 +777,11 @@ class ProgramOperators(Operators):
             parallel_iterations,
         )
 
-    def raised(self, error: Any) -> Any:
+    def exception(self, error: Any) -> Any:
         if type(error) is not Choice:
-            return raising.raised(error)
-        failure = self.choose(raising.raise_known, error)  # returns only at the outermost level of a function
-        return raising.raised_already(failure)
+            return raising.located_exception(error)
+        failure = self.choose(raising.raise_exception, error)  # returns only at the outermost level of a function
+        return raising.exception_of_failure(failure)
 
     def hand_over(self, iterable: Any, add: Any, push_others: Any, may_stop: bool = False) -> Any:
         """`yield from iterable`: hand over its items to `add`, which may stop that; `push_others` does so in a loop."""
@@ -791,7 +791,7 @@ class ProgramOperators(Operators):
         return self.call(push_others, iterable)
 
     def unwind(self, number: Any, error: Callable[[], Any]) -> Any:
-        return raising.unwind(number, lambda: self.raised(error()))
+        return raising.unwind(number, lambda: self.exception(error()))
 
     def _next(self, iterator: Any, *default: Any) -> Any:
         if isinstance(iterator, PushedItems) and not isinstance(iterator, GeneratorItems):

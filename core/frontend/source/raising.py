@@ -43,7 +43,7 @@ _HANDLERS: ContextVar[tuple[Any, ...]] = ContextVar("handlers", default=())
 """The classes of exceptions that the `try` statements around the code handle."""
 
 
-def raised(error: Any) -> Any:
+def located_exception(error: Any) -> Any:
     """The exception of a `raise`, marked as one that the function raises on purpose."""
     if isinstance(error, type) and issubclass(error, Exception):
         error = error()
@@ -52,18 +52,18 @@ def raised(error: Any) -> Any:
     return error
 
 
-def raise_known(error: Any) -> NoReturn:
+def raise_exception(error: Any) -> NoReturn:
     """Raise the exception of a `raise` that is not a choice."""
     if not isinstance(error, BaseException | type):
         fail_as_python(TypeError("exceptions must derive from BaseException"))
-    raise raised(error)
+    raise located_exception(error)
 
 
-def raised_already(failure: Any) -> Exception:
+def exception_of_failure(failure: Any) -> Exception:
     """An exception that stands for an assertion of the program, which fails."""
     error = Exception("one of several exceptions")
     setattr(error, _FAILURE, failure)
-    return raised(error)  # type: ignore[no-any-return]
+    return located_exception(error)  # type: ignore[no-any-return]
 
 
 def is_raised(error: Exception) -> bool:
@@ -186,7 +186,7 @@ def unwind(number: Any, error: Callable[[], Any]) -> Any:
     since what the statement does at its end comes first. Raises Invalid (F4) where the statement may suppress the
     exception."""
     if not staging_depth():
-        raise raised(error())
+        raise located_exception(error())
     refuse_suppression()
     return number
 

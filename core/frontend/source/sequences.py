@@ -26,7 +26,7 @@ from .convert import convert
 from .nested_lists import note_added_list, note_shared_lists, note_snapshot
 from .operators import Operators
 from .pushed_items import PushedItems, SingleUse
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .ranges import CountedRange, SymbolicRange
 from .state import register_created
 from .trees import is_symbolic
@@ -154,7 +154,8 @@ def _zip_sequences(iterables: Sequence[Any], *, strict: bool = False) -> Symboli
     for sequence in sequences[1:]:
         if strict:
             stage_assertion(
-                apply("equal", length, sequence.length), raised(ValueError("zip() arguments differ in length"))
+                apply("equal", length, sequence.length),
+                located_exception(ValueError("zip() arguments differ in length")),
             )
         both = length, sequence.length
         if any(type(size) is int and size == 0 for size in both):
@@ -319,9 +320,9 @@ def next_item(operators: Operators, generator: PushedItems, *default: Any) -> An
     if default:
         return operators.if_exp(first.has_items, lambda: first.value, lambda: default[0])
     if operators.is_symbolic(first.has_items):
-        stage_assertion(first.has_items, raised(StopIteration()))
+        stage_assertion(first.has_items, located_exception(StopIteration()))
     elif not first.has_items:
-        raise raised(StopIteration())
+        raise located_exception(StopIteration())
     return first.value
 
 
@@ -348,7 +349,7 @@ def extremum(operators: Operators, name: str, generator: PushedItems, key: Any, 
         return operators.if_exp(total.has_items, lambda: total.value[0], lambda: default[0])
     empty = ValueError(f"{name}() arg is an empty sequence")
     if is_symbolic(total.has_items):
-        stage_assertion(total.has_items, raised(empty))
+        stage_assertion(total.has_items, located_exception(empty))
     elif not total.has_items:
-        raise raised(empty)
+        raise located_exception(empty)
     return total.value[0]

@@ -207,8 +207,8 @@ class TracedBranch(NamedTuple):
 
     def without_names(self, originals: Mapping[tuple[Any, ...], Any]) -> TracedBranch:
         """This branch, without the sole names of lists that are also in places which it does not change."""
-        others = [_present(content) for key, content in originals.items() if key not in self.contents]
-        sole = {key for key in self.sole_keys if not has_other_name(_present(self.contents[key]), others)}
+        others = [_assigned_value(content) for key, content in originals.items() if key not in self.contents]
+        sole = {key for key in self.sole_keys if not has_other_name(_assigned_value(self.contents[key]), others)}
         return self._replace(sole_keys=sole)
 
     def items_of(self, container: Any) -> Any:
@@ -430,17 +430,19 @@ def trace_stateful_branch(
 
 def _sole_keys(contents: Mapping[tuple[Any, ...], Any]) -> set[tuple[Any, ...]]:
     """The keys of the lists that nothing in other pieces of state may be."""
-    sole = {key for key, content in contents.items() if key[0] is not ItemsPlace and has_sole_name(_present(content))}
+    sole = {
+        key for key, content in contents.items() if key[0] is not ItemsPlace and has_sole_name(_assigned_value(content))
+    }
     return {
         key
         for key in sole
         if not has_other_name(
-            _present(contents[key]), [_present(each) for other, each in contents.items() if other != key]
+            _assigned_value(contents[key]), [_assigned_value(each) for other, each in contents.items() if other != key]
         )
     }
 
 
-def _present(content: Any) -> Any:
+def _assigned_value(content: Any) -> Any:
     """The value of a piece of state, also where it may be unassigned."""
     return content.value if isinstance(content, MaybeUnassigned) else content
 
@@ -1398,15 +1400,15 @@ class _StagedLoop:
         """Find the lists after an iteration that have no other name. Raises Invalid (F4) where an own list has one."""
         contents = {carried.place.key: carried.place.read() for carried in self.state.carried_places.values()}
         contents |= {place.key: place.read() for place in self.variables.live.values()}
-        check_current(*map(_present, contents.values()))
+        check_current(*map(_assigned_value, contents.values()))
         sole_keys = _sole_keys(contents)
         for key in self.state.list_refusals.keys() & sole_keys:
-            own_loop_lists([_present(contents[key])], self.state.list_refusals[key])
+            own_loop_lists([_assigned_value(contents[key])], self.state.list_refusals[key])
         self.sole_keys = {
             key
             for key in sole_keys
             if (key in self.state.first_lists or is_unassigned(self._first_content(key)))
-            and not is_from(_present(contents[key]), self.earlier_lists)
+            and not is_from(_assigned_value(contents[key]), self.earlier_lists)
         }
         for key, refusal in self.state.list_refusals.items():
             if key not in self.sole_keys:

@@ -57,7 +57,7 @@ from .open_lists import (
     unify_columns,
     unify_structures,
 )
-from .raising import raised, stage_assertion
+from .raising import located_exception, stage_assertion
 from .ranges import CountedRange
 from .staging import stage_branch
 from .state import CONTAINERS, Variables, register_created
@@ -67,7 +67,7 @@ from .writes import announce_items
 
 def is_open_table(container: Any) -> bool:
     """Whether the keys of a dict, the items of a set, or those of a view are known only at run time."""
-    is_open_set = type(container) is TracedSet and container.stacked is not None
+    is_open_set = type(container) is TracedSet and container.stacked_items is not None
     return is_open_set or has_stacked_entries(container) or type(container) is TableView
 
 
@@ -129,7 +129,7 @@ class LiveEntries(CountedRange):
         """Whether there is an entry at a position. A change of the number of entries is a trap: a RuntimeError."""
         if stack_table(self.view.table) is not self.entries:
             is_same = count_entries(self.view) == self.count
-            stage_assertion(is_same, raised(RuntimeError("dictionary changed size during iteration")))
+            stage_assertion(is_same, located_exception(RuntimeError("dictionary changed size during iteration")))
         return number < self.count
 
     def item(self, position: Any) -> Any:
@@ -217,7 +217,7 @@ class _KeyPosition(NamedTuple):
 def _find(keys: StackedItems, key: Any) -> _KeyPosition:
     """The position of a key among these."""
     namespace, count = array_namespace(), item_count([keys])
-    tree, own = split(keys.columns), split(_comparable(key))
+    tree, own = split(keys.columns), split(_lookup_key(key))
     if tree.treedef != own.treedef:
         try:
             parts = unify_structures([keys.columns, stack_items([key]).columns], depth=1)
@@ -230,22 +230,22 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
         kinds = leaf_kind(column), leaf_kind(leaf)
         if kinds == ("f", "f"):
             error = NotImplementedError("nan is looked up in a dict or set: Python finds it by its identity")
-            stage_assertion(leaf == leaf, raised(error))
+            stage_assertion(leaf == leaf, located_exception(error))
         part = namespace.equal(lift(column, *kinds), lift(leaf, *kinds))
         is_equal = part if is_equal is None else namespace.logical_and(is_equal, part)
     found = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
     return _KeyPosition(namespace.argmax(found), count)
 
 
-def _comparable(key: Any) -> Any:
+def _lookup_key(key: Any) -> Any:
     """A key that Python would look up, with tuples for named tuples. One without a hash is a TypeError; raises Invalid
     (F4) for an object that may equal a number."""
     if isinstance(key, tuple) and type(key).__eq__ is tuple.__eq__:
-        return tuple(map(_comparable, key))
+        return tuple(map(_lookup_key, key))
     if key is None or isinstance(key, str | bytes) or is_value_key(key):
         return key
     if isinstance(key, CONTAINERS):
-        raise raised(TypeError(f"unhashable type: '{type(key).__name__}'"))
+        raise located_exception(TypeError(f"unhashable type: '{type(key).__name__}'"))
     raise Invalid(
         f"{describe_class(key)} is looked up among keys that are known only at run time",
         rule="F4",
@@ -302,7 +302,7 @@ def _branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) ->
 
 def _fail(key: Any) -> Callable[[], NoReturn]:
     def fail() -> NoReturn:
-        raise raised(KeyError(key))
+        raise located_exception(KeyError(key))
 
     return fail
 
@@ -390,7 +390,7 @@ def delete_entry(table: dict[Any, Any], key: Any) -> None:
     entries, is_required = stack_table(table), not isinstance(table, Counter)
     if entries is None:
         if is_required:
-            raise raised(KeyError(key))
+            raise located_exception(KeyError(key))
         return
     place = _find(_keys(entries), key)
     if is_required:
@@ -400,8 +400,8 @@ def delete_entry(table: dict[Any, Any], key: Any) -> None:
 
 def _require(place: _KeyPosition, key: Any) -> None:
     if place.is_there is False:
-        raise raised(KeyError(key))
-    stage_assertion(place.is_there, raised(KeyError(key)))
+        raise located_exception(KeyError(key))
+    stage_assertion(place.is_there, located_exception(KeyError(key)))
 
 
 def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
@@ -415,7 +415,7 @@ def _drop_row(stacked: StackedItems, place: _KeyPosition) -> StackedItems:
 def has_key(table: Any, key: Any) -> Any:
     """`key in table`."""
     stacked = stack_table(table)
-    if stacked is None or not is_value_key(_comparable(key)):
+    if stacked is None or not is_value_key(_lookup_key(key)):
         return False
     return _find(_keys(stacked) if isinstance(table, dict) else stacked, key).is_there
 
@@ -522,7 +522,7 @@ def create_set(items: Iterable[Any] = ()) -> Any:
 
 
 def _add(items: TracedSet, item: Any) -> None:
-    if items.stacked is None and not is_symbolic_key(item):
+    if items.stacked_items is None and not is_symbolic_key(item):
         set.add(items, item)
         return
     if not may_grow(items, item):
@@ -537,7 +537,7 @@ def _remove(items: TracedSet, item: Any, *, is_required: bool) -> None:
     stacked = stack_table(items)
     if stacked is None:
         if is_required:
-            raise raised(KeyError(item))
+            raise located_exception(KeyError(item))
         return
     place = _find(stacked, item)
     if is_required:
@@ -629,13 +629,13 @@ def _replace(items: TracedSet, result: Any) -> TracedSet:
 def call_set_method(name: str, items: TracedSet, *arguments: Any) -> Any:
     """A method of a set that code under trace has created."""
     if name == "contains":
-        return has_key(items, *arguments) if items.stacked is not None else set.__contains__(items, *arguments)
+        return has_key(items, *arguments) if items.stacked_items is not None else set.__contains__(items, *arguments)
     if name in ("add", "discard", "remove"):
         announce_items(items)
         (item,) = arguments
         if name == "add":
             _add(items, item)
-        elif items.stacked is None and not is_symbolic_key(item):
+        elif items.stacked_items is None and not is_symbolic_key(item):
             perform(getattr(set, name), items, item)
         else:
             _remove(items, item, is_required=name == "remove")

@@ -414,7 +414,7 @@ def resolve_parts(value: Any) -> Any:
     if type(value) in DICT_CLASSES:
         return dict_like(value, {key: resolve_parts(part) for key, part in value.items()})
     if type(value) is TracedSet:
-        return value.known_items() if value.stacked is None else set(map(_known_key, _rows(value.stacked)))
+        return value.known_items() if value.stacked_items is None else set(map(_known_key, _rows(value.stacked_items)))
     parts = parts_of(value, type(value))
     return value if parts is None else type(value)(**{str(key): resolve_parts(part) for key, part in parts})
 
@@ -709,7 +709,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         value = _unpack_like(value, like)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
-    if kind is TracedSet and value.stacked is None and not by_reference:
+    if kind is TracedSet and value.stacked_items is None and not by_reference:
         refuse_collection(value.known_items())
     parts = None if not is_list and _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
     if parts is None:

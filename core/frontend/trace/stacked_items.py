@@ -160,32 +160,32 @@ def dict_like(model: dict[Any, Any], items: dict[Any, Any]) -> Any:
 
 
 class TracedSet(set[Any]):
-    """A set that code under trace has created. If their number is known only at run time, the items are in `stacked`,
-    and the set of Python is empty."""
+    """A set that code under trace has created. If their number is known only at run time, the items are in
+    `stacked_items`, and the set of Python is empty."""
 
     def __init__(self, items: Any = (), stacked: StackedItems | None = None) -> None:
         super().__init__(items)
-        self.stacked = stacked
+        self.stacked_items = stacked
 
     def content(self) -> frozenset[Any] | StackedItems:
         """The items, which do not change with the set."""
-        return frozenset(set.__iter__(self)) if self.stacked is None else self.stacked
+        return frozenset(set.__iter__(self)) if self.stacked_items is None else self.stacked_items
 
     def replace(self, content: frozenset[Any] | StackedItems) -> None:
         """Give the set other items."""
         set.clear(self)
-        self.stacked = content if isinstance(content, StackedItems) else None
+        self.stacked_items = content if isinstance(content, StackedItems) else None
         if not isinstance(content, StackedItems):
             set.update(self, content)
 
     def known_items(self) -> set[Any]:
         """The items as a set of Python; raises Invalid (F4) where they are known only at run time."""
-        if self.stacked is not None:
-            self.stacked.fail()
+        if self.stacked_items is not None:
+            self.stacked_items.fail()
         return set(set.__iter__(self))
 
     def __iter__(self) -> Iterator[Any]:
-        if self.stacked is not None:
+        if self.stacked_items is not None:
             raise Invalid(
                 "a loop goes through a set whose items are known only at run time",
                 rule="F4",
@@ -196,7 +196,7 @@ class TracedSet(set[Any]):
         return set.__iter__(self)
 
     def __len__(self) -> int:
-        return len(self.known_items()) if self.stacked is not None else set.__len__(self)
+        return len(self.known_items()) if self.stacked_items is not None else set.__len__(self)
 
     def __repr__(self) -> str:
         return repr(self.known_items())

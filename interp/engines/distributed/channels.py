@@ -27,7 +27,7 @@ class PeerChannel:
     def __init__(self) -> None:
         self.outgoing_messages: list[Message] = []
         """The messages for the next batch."""
-        self.unacknowledged: dict[int, Packed] = {}
+        self.unacknowledged_batches: dict[int, Packed] = {}
         """The batches that were sent and are not acknowledged, by number."""
         self.flushes = 0
         """The number of flushes since a batch was last sent."""
@@ -79,13 +79,13 @@ class Channels:
             if channel.outgoing_messages:
                 channel.last_sent += 1
                 batch = self._encode(channel, channel.last_sent)
-                channel.unacknowledged[channel.last_sent] = batch
+                channel.unacknowledged_batches[channel.last_sent] = batch
                 channel.outgoing_messages.clear()
                 self.links.post(peer, batch)
             elif channel.owes_acknowledgement:
                 self.links.post(peer, self._encode(channel, 0))
-            elif channel.unacknowledged and channel.flushes > self.links.flushes_before_resending:
-                for batch in channel.unacknowledged.values():
+            elif channel.unacknowledged_batches and channel.flushes > self.links.flushes_before_resending:
+                for batch in channel.unacknowledged_batches.values():
                     self.links.post(peer, batch)
             else:
                 continue
@@ -103,8 +103,8 @@ class Channels:
             if not self._is_current(batch):
                 continue
             channel = self.channels[batch.sender]
-            for number in [sent for sent in channel.unacknowledged if sent <= batch.acknowledged]:
-                del channel.unacknowledged[number]
+            for number in [sent for sent in channel.unacknowledged_batches if sent <= batch.acknowledged]:
+                del channel.unacknowledged_batches[number]
             if batch.number:
                 channel.owes_acknowledgement = True
                 if batch.number > channel.last_received:

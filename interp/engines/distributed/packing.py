@@ -60,15 +60,15 @@ def pack(document: Any) -> tuple[Buffer, ...]:
         if id(array) not in references:
             references[id(array)] = {_KEY: [array.dtype.name, list(array.shape), end]}
             arrays.append(array)
-            end += _padded(array.nbytes)
+            end += _padded_size(array.nbytes)
         return references[id(array)]
 
     text = json.dumps(document, separators=(",", ":"), default=refer).encode()
-    text = text.ljust(_padded(_LENGTH.size + len(text)) - _LENGTH.size)
+    text = text.ljust(_padded_size(_LENGTH.size + len(text)) - _LENGTH.size)
     buffers: list[Buffer] = []
     parts: list[Any] = [_LENGTH.pack(len(text)), text]
     for elements in element_bytes(arrays):
-        padding = bytes(_padded(elements.nbytes) - elements.nbytes)
+        padding = bytes(_padded_size(elements.nbytes) - elements.nbytes)
         if elements.nbytes < MIN_BUFFER_BYTES:
             parts += elements, padding
         else:
@@ -77,7 +77,7 @@ def pack(document: Any) -> tuple[Buffer, ...]:
     return tuple(buffer for buffer in (*buffers, b"".join(parts)) if buffer)
 
 
-def _padded(size: int) -> int:
+def _padded_size(size: int) -> int:
     """The least multiple of the alignment that is not below a size."""
     return size + -size % _ALIGNMENT
 
@@ -138,7 +138,7 @@ class _ArrayReader:
         if len(shape) > MAX_AXES or any(type(size) is not int or size < 0 for size in shape):
             raise ValueError("this is not a shape")
         dtype = BY_NAME[name].numpy
-        end = self.end + _padded(math.prod(shape) * dtype.itemsize)
+        end = self.end + _padded_size(math.prod(shape) * dtype.itemsize)
         if position != self.end or end > self.size:
             raise ValueError("an array is not where the one before it ends, or ends after the data")
         # an empty array may be at the end, behind the last buffer

@@ -55,7 +55,7 @@ class WorkerProcess:
         self.socket, remote = socket.socketpair()
         self.socket.setblocking(False)
         self.reader = FrameReader(self.socket)
-        self.unsent = deque[Buffer]()
+        self.unsent_data = deque[Buffer]()
         """The data that the socket had no room for, in buffers."""
         self.heartbeat_deadline = time.monotonic() + START_SECONDS
         """When the process counts as dead, unless it sends something before."""
@@ -77,15 +77,15 @@ class WorkerProcess:
 
     def send(self, buffers: Sequence[Buffer]) -> None:
         """Send the rest of earlier data, and then these, as far as there is room."""
-        self.unsent += buffers
+        self.unsent_data += buffers
         with suppress(BlockingIOError, ConnectionError):  # a dead process is noticed when its socket is read
-            while self.unsent:
-                buffer = self.unsent[0]
+            while self.unsent_data:
+                buffer = self.unsent_data[0]
                 count = self.socket.send(buffer)
                 if count < len(buffer):
-                    self.unsent[0] = memoryview(buffer)[count:]
+                    self.unsent_data[0] = memoryview(buffer)[count:]
                 else:
-                    self.unsent.popleft()
+                    self.unsent_data.popleft()
 
     def end(self) -> None:
         """Kill the process, and close the socket."""
@@ -137,7 +137,7 @@ class ProcessPool(ForwardingPool):
                 deaths[key.data] = None
         now = self.clock()
         for rank, process in self.processes.items():
-            if process.unsent:
+            if process.unsent_data:
                 process.send(())
             if now > process.heartbeat_deadline:
                 deaths[rank] = None

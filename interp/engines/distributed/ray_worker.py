@@ -24,7 +24,7 @@ class MailboxLinks:
     def __init__(self, rank: int, worker_count: int) -> None:
         self.rank = rank
         self.peers = [DRIVER, *(peer for peer in range(worker_count) if peer != rank)]
-        self.arrived: list[bytes] = []
+        self.arrived_batches: list[bytes] = []
         """The batches that have come with a call."""
         self.frames: list[Buffer] = []
         """The frames that the call will return."""
@@ -37,7 +37,7 @@ class MailboxLinks:
         self.frames += frame(peer, batch)
 
     def poll(self) -> list[Packed]:
-        batches, self.arrived = self.arrived, []
+        batches, self.arrived_batches = self.arrived_batches, []
         return [[batch] for batch in batches]
 
 
@@ -52,7 +52,7 @@ class RayWorker:
     def work(self, batches: Sequence[bytes]) -> tuple[bytes, bool]:
         """Take these batches, and work for a while; returns the frames to send, and whether the worker is idle."""
         links, peer, deadline = self._links, self._peer, time.monotonic() + CALL_SECONDS
-        links.arrived += batches
+        links.arrived_batches += batches
         try:
             while True:
                 peer.take_turn(STEPS_PER_TURN)

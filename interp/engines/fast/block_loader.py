@@ -38,7 +38,7 @@ class BlockLoader:
     """The steps that its runs have made without blocks."""
     next_look: int = LOOKUP_STEPS
     """At which number of steps something is done for them."""
-    loaded: LoadedBlocks | None = None
+    loaded_blocks: LoadedBlocks | None = None
     compilation: Compilation | None = None
     is_abandoned: bool = False
     """Whether there are no blocks, or they cannot be compiled, or not be cached."""
@@ -46,8 +46,8 @@ class BlockLoader:
     def find(self, image: Image, steps: int) -> LoadedBlocks | None:
         """The blocks, if they are loaded, or should and can be loaded without waiting, after these further steps."""
         self.steps += steps
-        if self.loaded is not None or self.is_abandoned or self.steps < self.next_look:
-            return self.loaded
+        if self.loaded_blocks is not None or self.is_abandoned or self.steps < self.next_look:
+            return self.loaded_blocks
         self.next_look = self.steps + SLICE_STEPS
         try:
             if not generate_blocks(image, SLICE_SECONDS):
@@ -56,10 +56,10 @@ class BlockLoader:
             if program is None:
                 self.is_abandoned = True
             elif self.is_ready(program):
-                self.loaded = load_blocks(program, is_stored=True)
+                self.loaded_blocks = load_blocks(program, is_stored=True)
         except (OSError, ValueError, MemoryError):  # nothing can be cached; or the file is damaged
             self.is_abandoned = True
-        return self.loaded
+        return self.loaded_blocks
 
     def is_ready(self, program: BlockProgram) -> bool:
         """Whether the machine code is on disk. Requests it if the runs are long enough."""

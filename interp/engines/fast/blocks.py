@@ -135,13 +135,13 @@ class PathToken(NamedTuple):
 
 
 class BlockKey(NamedTuple):
-    """The start of a block: a token for a port; and, if `ones` is not None, a frame whose bits are known: `ones`
-    has those that are set, by mask word; `absent` the words of child activations that are not open; `pending` is its
-    word PENDING, if that is known, too."""
+    """The start of a block: a token for a port; and, if `set_bits` is not None, a frame whose bits are known:
+    `set_bits` has those that are set, by mask word; `unopened_children` the words of child activations that are not
+    open; `pending` is its word PENDING, if that is known, too."""
 
     port: int
-    ones: tuple[tuple[int, int], ...] | None = None
-    absent: tuple[int, ...] = ()
+    set_bits: tuple[tuple[int, int], ...] | None = None
+    unopened_children: tuple[int, ...] = ()
     pending: int | None = None
 
 
@@ -149,11 +149,10 @@ class BlockKey(NamedTuple):
 class FrameFacts:
     """The known facts about a frame on a path, and the words that the path will write to it.
 
-    `ones` and `zeros` are the bits known to be set and not set, by mask word; `changed_bits` those that the path
-    changes; `conflicts` those that must not have been set when it began. `loaded` has the names of the mask words read.
-    `waiting_words` are the words of the operands that the path leaves waiting, by port. `children` are the frames of
-    child activations, by the word of the frame that has them; None if not open.
-    """
+    `set_bits` and `clear_bits` are the bits known to be set and not set, by mask word; `changed_bits` those that the
+    path changes; `conflicts` those that must not have been set when it began. `loaded_words` has the names of the mask
+    words read. `waiting_words` are the words of the operands that the path leaves waiting, by port. `children` are the
+    frames of child activations, by the word of the frame that has them; None if not open."""
 
     name: str
     scope: int
@@ -162,7 +161,7 @@ class FrameFacts:
     is_fresh: bool = False
     """Whether the path has opened it."""
     is_complete: bool = False
-    """Whether all bits are known: those that are not in `ones` are not set."""
+    """Whether all bits are known: those that are not in `set_bits` are not set."""
     is_testable: bool = False
     """Whether the path may test what it does not know about this frame, and about values in it."""
     is_found: bool = False
@@ -173,11 +172,11 @@ class FrameFacts:
     parent: str | None = None
     iteration: str | None = None
     """The text of its word ITERATION."""
-    ones: dict[int, int] = field(default_factory=dict)
-    zeros: dict[int, int] = field(default_factory=dict)
+    set_bits: dict[int, int] = field(default_factory=dict)
+    clear_bits: dict[int, int] = field(default_factory=dict)
     changed_bits: dict[int, int] = field(default_factory=dict)
     conflicts: dict[int, int] = field(default_factory=dict)
-    loaded: dict[int, str] = field(default_factory=dict)
+    loaded_words: dict[int, str] = field(default_factory=dict)
     waiting_words: dict[int, str] = field(default_factory=dict)
     children: dict[int, str | None] = field(default_factory=dict)
     opened_children: dict[int, str] = field(default_factory=dict)
@@ -192,11 +191,11 @@ class FrameFacts:
         """An independent copy."""
         return replace(
             self,
-            ones=dict(self.ones),
-            zeros=dict(self.zeros),
+            set_bits=dict(self.set_bits),
+            clear_bits=dict(self.clear_bits),
             changed_bits=dict(self.changed_bits),
             conflicts=dict(self.conflicts),
-            loaded=dict(self.loaded),
+            loaded_words=dict(self.loaded_words),
             waiting_words=dict(self.waiting_words),
             children=dict(self.children),
             opened_children=dict(self.opened_children),
@@ -204,17 +203,17 @@ class FrameFacts:
 
     def are_set(self, word: int, bits: int) -> bool | None:
         """Whether all of these bits are set; None if that is unknown."""
-        ones = self.ones.get(word, 0)
-        if ones & bits == bits:
+        set_bits = self.set_bits.get(word, 0)
+        if set_bits & bits == bits:
             return True
-        zeros = ~ones if self.is_complete else self.zeros.get(word, 0)
-        return False if zeros & bits else None
+        clear_bits = ~set_bits if self.is_complete else self.clear_bits.get(word, 0)
+        return False if clear_bits & bits else None
 
     def change_bits(self, word: int, bits: int, *, is_set: bool) -> None:
         """Set or clear bits."""
-        ones, zeros = self.ones.get(word, 0), self.zeros.get(word, 0)
-        self.ones[word] = ones | bits if is_set else ones & ~bits
-        self.zeros[word] = zeros & ~bits if is_set else zeros | bits
+        set_bits, clear_bits = self.set_bits.get(word, 0), self.clear_bits.get(word, 0)
+        self.set_bits[word] = set_bits | bits if is_set else set_bits & ~bits
+        self.clear_bits[word] = clear_bits & ~bits if is_set else clear_bits | bits
         self.changed_bits[word] = self.changed_bits.get(word, 0) | bits
 
 
@@ -238,7 +237,7 @@ class BlockPath:
     largest_stack: int = 0
     is_unlikely: bool = False
     """Whether the blocks that it goes on with are generated only where the text is short."""
-    popped: int = 0
+    pop_count: int = 0
     """The number of tokens that it has taken from the ring, after its first."""
     port_below: int | None = None
     """The port whose token, in the frame that the block begins with, probably is the youngest in the ring."""
@@ -331,7 +330,7 @@ class _BlockWriter:
         targets = {edge for number in later for output in graph.nodes[number].outputs for edge in output.edges}
         for number, position in targets:
             sources = self.graph_sources[Edge(number, position)]
-            if all(source.node in later and not crosses(graph, source.node) for source in sources):
+            if all(source.node in later and not sends_to_other_activation(graph, source.node) for source in sources):
                 port = self.ports[self.image.first_port[number] + position]
                 bits[self.nodes[number][NodeColumn.MASK_WORD]] |= port[PortColumn.BIT]
         return dict(bits)
@@ -390,12 +389,12 @@ class _BlockWriter:
         """The number of a block, which will be generated if it can begin: for a token of the ring, its port."""
         key = key._replace(port=self.entry_port(key.port))
         if key not in self.block_numbers:
-            if key.ones is not None:
+            if key.set_bits is not None:
                 if self.versions[key.port] >= MAX_VERSIONS:
                     return self.block_number(BlockKey(key.port), is_unlikely=is_unlikely)
                 self.versions[key.port] += 1
             version = len(self.ports) + sum(self.versions.values()) - 1
-            self.block_numbers[key] = key.port if key.ones is None else version
+            self.block_numbers[key] = key.port if key.set_bits is None else version
         if self.is_scalar[self.ports[key.port][PortColumn.NODE]] and key not in self.written_blocks:
             pending = self.unlikely_blocks if is_unlikely else self.pending_blocks
             pending[key] = None
@@ -421,14 +420,14 @@ class _BlockWriter:
     def write_block(self, key: BlockKey) -> None:
         scope = self.scope_of[self.ports[key.port][PortColumn.NODE]]
         frame = FrameFacts("frame", scope, 0, is_testable=True)
-        if key.ones is not None:
-            frame.is_complete, frame.ones = True, dict(key.ones)
-            frame.children, frame.pending_before = dict.fromkeys(key.absent), key.pending
+        if key.set_bits is not None:
+            frame.is_complete, frame.set_bits = True, dict(key.set_bits)
+            frame.children, frame.pending_before = dict.fromkeys(key.unopened_children), key.pending
         self.path_count = 1
-        numbers = [self.block_numbers[key]] if key.ones is not None else self.ports_of_entry(key.port)
+        numbers = [self.block_numbers[key]] if key.set_bits is not None else self.ports_of_entry(key.port)
         self.emit(3, f"case {' | '.join(map(str, numbers))}:")
         path = BlockPath({"frame": frame}, [PathToken(key.port, "frame", "value")])
-        path.port_below = self.ports_below.get(key.port) if key.ones is None else None
+        path.port_below = self.ports_below.get(key.port) if key.set_bits is None else None
         self.follow(path, 4)
 
     # Following the tokens of a path
@@ -492,11 +491,11 @@ class _BlockWriter:
         were sent."""
         port, holds, fails = path.port_below, path.copy(), path.copy()
         assert port is not None
-        end = f"end - {path.popped + 1}"
+        end = f"end - {path.pop_count + 1}"
         word = self.fresh_name("v")
         self.emit(indent, f"{word} = peek(ring, (({end} & mask) << 1) + 1)")
         holds.stack = [PathToken(port, "frame", word)]
-        holds.popped += 1
+        holds.pop_count += 1
         holds.port_below, fails.port_below = self.ports_below.get(port), None
         token = f"peek(ring, ({end} & mask) << 1)"
         return BranchTest(f"{end} >= head and {token} == (frame << {PORT_BITS} | {port})", holds, fails)
@@ -520,20 +519,20 @@ class _BlockWriter:
             return PathEnd(is_left=True)
         mask_word, fired = node[NodeColumn.MASK_WORD], node[NodeColumn.FIRED_BIT]
         for zero_word, bits in {} if frame.is_complete else self.later_bits[number].items():
-            frame.zeros[zero_word] = frame.zeros.get(zero_word, 0) | bits
+            frame.clear_bits[zero_word] = frame.clear_bits.get(zero_word, 0) | bits
         partners = node[NodeColumn.OPERAND_MASK] & ~bit
-        if frame.ones.get(mask_word, 0) & (bit | fired):
+        if frame.set_bits.get(mask_word, 0) & (bit | fired):
             return PathEnd(is_aborted=True)
         has_partners = True if not partners else False if port in frame.waits else frame.are_set(mask_word, partners)
         if has_partners is None:
             holds, fails = path.copy(), path.copy()
             bits = self.load_bits(frame, mask_word, indent)
             for outcome in (holds, fails):
-                outcome.frames[name].loaded[mask_word] = bits
+                outcome.frames[name].loaded_words[mask_word] = bits
             known = holds.frames[name]
-            known.ones[mask_word] = known.ones.get(mask_word, 0) | partners
+            known.set_bits[mask_word] = known.set_bits.get(mask_word, 0) | partners
             fails.frames[name].waits |= {port}
-            unknown = partners & ~frame.ones.get(mask_word, 0)
+            unknown = partners & ~frame.set_bits.get(mask_word, 0)
             return BranchTest(f"{bits} & {unknown} == {unknown}", holds, fails, is_of_partners=True)
         if not has_partners:
             self.note_conflicts(frame, mask_word, bit | fired, indent)
@@ -548,17 +547,17 @@ class _BlockWriter:
 
     def note_conflicts(self, frame: FrameFacts, word: int, bits: int, indent: int) -> None:
         """S4: the path is not made if these bits had been set before."""
-        unknown = bits & ~frame.zeros.get(word, 0)
+        unknown = bits & ~frame.clear_bits.get(word, 0)
         if not frame.is_complete and unknown:
             self.load_bits(frame, word, indent)
             frame.conflicts[word] = frame.conflicts.get(word, 0) | unknown
 
     def load_bits(self, frame: FrameFacts, word: int, indent: int) -> str:
         """The name of a mask word of a frame as it was when the path began."""
-        if word not in frame.loaded:
-            frame.loaded[word] = self.fresh_name("b")
-            self.emit(indent, f"{frame.loaded[word]} = peek(mem, {frame.name} + {word})")
-        return frame.loaded[word]
+        if word not in frame.loaded_words:
+            frame.loaded_words[word] = self.fresh_name("b")
+            self.emit(indent, f"{frame.loaded_words[word]} = peek(mem, {frame.name} + {word})")
+        return frame.loaded_words[word]
 
     def operand(self, frame: FrameFacts, port: int, position: int, word: str) -> str:
         """The text of an operand of the node that fires."""
@@ -623,7 +622,7 @@ class _BlockWriter:
             frame.pending += RESULT_UNIT - 1
         target.pending += len(targets) + passed_value
         if targets:
-            path.largest_stack = max(path.largest_stack, len(path.stack) - path.popped)
+            path.largest_stack = max(path.largest_stack, len(path.stack) - path.pop_count)
         return None
 
     def compute_word(self, path: BlockPath, frame: FrameFacts, port: int, node: list[int], indent: int) -> str:
@@ -755,8 +754,8 @@ class _BlockWriter:
             self.emit_frame(frame, indent)
         self.emit_pending(path, indent)
         self.emit_counts(path, indent)
-        if path.popped:
-            self.emit(indent, f"end -= {path.popped}")
+        if path.pop_count:
+            self.emit(indent, f"end -= {path.pop_count}")
         self.emit_tokens(path, indent, is_result=self.is_result(path, end))
         if end is None:
             return
@@ -787,16 +786,16 @@ class _BlockWriter:
         """The block for a token in a frame about which this is known."""
         if not frame.is_complete:
             return BlockKey(port)
-        absent = tuple(sorted(word for word, child in frame.children.items() if child is None))
-        ones = tuple(sorted((word, bits) for word, bits in frame.ones.items() if bits))
+        unopened_children = tuple(sorted(word for word, child in frame.children.items() if child is None))
+        set_bits = tuple(sorted((word, bits) for word, bits in frame.set_bits.items() if bits))
         pending = None if frame.pending_before is None else frame.pending_before + frame.pending
-        return BlockKey(port, ones, absent, pending)
+        return BlockKey(port, set_bits, unopened_children, pending)
 
     def emit_checks(self, path: BlockPath, indent: int) -> None:
         """Abort the path on a breach of S4."""
         for frame in path.frames.values():
             for word, bits in frame.conflicts.items():
-                self.emit(indent, f"if {frame.loaded[word]} & {bits}:")
+                self.emit(indent, f"if {frame.loaded_words[word]} & {bits}:")
                 self.emit(indent + 1, "break")
 
     def emit_openings(self, path: BlockPath, indent: int) -> None:
@@ -825,12 +824,12 @@ class _BlockWriter:
             header, clear_end = self.image.header_words, self.scopes[frame.scope][ScopeColumn.CLEAR_END]
             words = dict.fromkeys(range(header, clear_end), "0")
         for word, changed in frame.changed_bits.items():
-            ones = frame.ones.get(word, 0)
+            set_bits = frame.set_bits.get(word, 0)
             if frame.is_complete:
-                words[word] = str(ones)
+                words[word] = str(set_bits)
             else:
-                loaded = frame.loaded.get(word, f"peek(mem, {frame.name} + {word})")
-                words[word] = f"{loaded} & {~changed} | {ones & changed}"
+                loaded_word = frame.loaded_words.get(word, f"peek(mem, {frame.name} + {word})")
+                words[word] = f"{loaded_word} & {~changed} | {set_bits & changed}"
         words |= frame.opened_children
         for port, value in frame.waiting_words.items():
             words[self.ports[port][PortColumn.OPERAND_WORD]] = value
@@ -1017,7 +1016,7 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
 
     def with_earlier(source: OutputRef) -> frozenset[int]:
         """The nodes without whose firing this output sends nothing; none if it sends to another activation."""
-        if source.node < 0 or crosses(graph, source.node):
+        if source.node < 0 or sends_to_other_activation(graph, source.node):
             return frozenset()
         return earlier[source.node] | {source.node}
 
@@ -1030,7 +1029,7 @@ def later_nodes(image: Image) -> list[frozenset[int]]:
     return list(map(frozenset, later))
 
 
-def crosses(graph: Graph, number: int) -> bool:
+def sends_to_other_activation(graph: Graph, number: int) -> bool:
     """Whether a node sends to a different activation than that in which it fires."""
     return graph.nodes[number].op in ("call", "enter", "next_iteration", "return", "exit", "reenter", "back")
 
@@ -1040,7 +1039,9 @@ def topological_order(graph: Graph) -> Iterable[int]:
     sources = graph.sources()
     predecessors: dict[int, set[int]] = {number: set() for number in range(len(graph.nodes))}
     for edge, refs in sources.items():
-        predecessors[edge.node] |= {ref.node for ref in refs if ref.node >= 0 and not crosses(graph, ref.node)}
+        predecessors[edge.node] |= {
+            ref.node for ref in refs if ref.node >= 0 and not sends_to_other_activation(graph, ref.node)
+        }
     return TopologicalSorter(predecessors).static_order()
 
 

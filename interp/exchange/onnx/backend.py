@@ -28,23 +28,23 @@ class PreparedModel(BackendRep):  # type: ignore[misc]
     `ml_dtypes`."""
 
     def __init__(self, model: onnx.ModelProto, engine: str | None = None) -> None:
-        self.imported, self.engine = ImportedModel(model), engine
+        self.model, self.engine = ImportedModel(model), engine
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs for inputs in order, or by name. Raises BackendIsNotSupposedToImplementIt where tagloom lacks
         something that the model needs, and what a run raises."""
-        infos, constants = self.imported.inputs, {}
+        infos, constants = self.model.inputs, {}
         if isinstance(inputs, dict):
             constants = {name: value for name, value in inputs.items() if name not in {info.name for info in infos}}
             inputs = [inputs[info.name] for info in infos]
         try:
             arguments = [as_argument(value, info) for value, info in zip(inputs, infos, strict=True)]
-            function, remaining_arguments = self.imported.specialize(arguments, constants)
+            function, remaining_arguments = self.model.specialize(arguments, constants)
         except Unsupported as error:
             raise BackendIsNotSupposedToImplementIt(str(error)) from error
         value = value_or_raise(function.run(*remaining_arguments, engine=self.engine))
         results = value if type(value) is tuple else (value,)
-        return tuple(map(as_output, results, self.imported.model.graph.output))
+        return tuple(map(as_output, results, self.model.model.graph.output))
 
 
 def as_argument(value: Any, info: onnx.ValueInfoProto) -> Any:

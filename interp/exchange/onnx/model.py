@@ -151,7 +151,7 @@ class ImportedModel:
             source = ", ".join(names) or "what is known only at run time"
             message = f"an operand of {error.operator} decides which nodes there are, and depends on {source}"
             refusal = unsupported("shape", message, required=required, hint=hint)
-            refusal.undetermined = names
+            refusal.undetermined_inputs = names
             raise refusal from None
         if any(result is None for result in results):
             raise unsupported("construct", "the model returns an optional value that is empty")

@@ -101,7 +101,7 @@ class TrainingPlan:
     def server_job(self, server: int, worker_count: int) -> ServerJob:
         """The instructions for a server."""
         update, stores, synchronisation = self._updates[server], self._stores(server), self._synchronisation
-        variables, shards = self._owned(server)
+        variables, shards = self._variables_and_shards(server)
         return ServerJob(
             first_worker=len(self._updates),
             worker_count=worker_count,
@@ -130,7 +130,7 @@ class TrainingPlan:
         values = dict(zip(self._stores(server), stores, strict=True))
         update.assign([*[None] * update.structure.size, *(values[each] for each in update.assigned_variables)])
 
-    def _owned(self, server: int) -> tuple[list[Variable], list[Variable]]:
+    def _variables_and_shards(self, server: int) -> tuple[list[Variable], list[Variable]]:
         """The variables and the shards of a server."""
         pairs = zip((self._variables, self._shards), self._owners, strict=True)
         variables, shards = (
@@ -141,7 +141,7 @@ class TrainingPlan:
 
     def _stores(self, server: int) -> list[Resource]:
         """The resources that a server keeps: its variables, its shards, and whatever else a step assigns."""
-        variables, shards = self._owned(server)
+        variables, shards = self._variables_and_shards(server)
         owned = [variable._resource for variable in (*variables, *shards)]
         return [*owned, *(each for each in self._updates[server].assigned_variables if each not in owned)]
 
@@ -183,7 +183,7 @@ class TrainingPlan:
     def _trace_update(self, server: int) -> TracedProgram:
         """The program of a step of a server."""
         optimizer, count = self._optimizer, self._synchronisation.aggregate
-        variables, shards = self._owned(server)
+        variables, shards = self._variables_and_shards(server)
 
         def update(gradients: Any, rows: Any) -> Any:
             means = []

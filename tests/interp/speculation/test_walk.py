@@ -256,8 +256,8 @@ def test_nested_walks() -> None:
 def _share_room(patch: MonkeyPatch) -> None:
     sound = WalkPlan.read_vector
 
-    def read_vector(plan: WalkPlan, key: Any, room: Any, *memory: Any) -> Any:
-        return sound(plan, key, plan._room, *memory)
+    def read_vector(plan: WalkPlan, key: Any, capacity: Any, *memory: Any) -> Any:
+        return sound(plan, key, plan._capacity, *memory)
 
     patch.setattr(WalkPlan, "read_vector", read_vector)
 

@@ -35,7 +35,7 @@ def start_block_run(
     """A run under `lifo` that uses blocks from its first step, if its image has any."""
     run = start_fast_run(graph, arguments, "lifo", limits, world, **options)
     program = block_program(run.store.image)
-    block_loader(run.store.image).loaded = None if program is None else load(program)
+    block_loader(run.store.image).loaded_blocks = None if program is None else load(program)
     run.allow_blocks()
     return run
 

@@ -145,7 +145,7 @@ def result_of_an_arm_dropped(patch: MonkeyPatch) -> None:
     """A branch that ends with a loop returns nothing."""
     patch.setattr(
         control_flow._ControlFlow,
-        "_rest",
+        "_convert_rest",
         lambda self, body, block, anchor: self.convert(body, block) if body else [],
     )
 
@@ -165,7 +165,7 @@ def continue_leaves_the_loop(patch: MonkeyPatch) -> None:
 @twin(conditionals.created_in_one_arm, False)
 def unassigned_is_zero(patch: MonkeyPatch) -> None:
     """A variable that is assigned on one path only can be read on all."""
-    patch.setattr(operators, "load", lambda read, name: operators.present(read()))
+    patch.setattr(operators, "load", lambda read, name: operators.assigned_value(read()))
 
 
 @twin(loops.return_on_each_path, 3)

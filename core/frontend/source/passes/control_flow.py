@@ -144,19 +144,19 @@ class _ControlFlow:
                 converted += self._plain_if(statement, live_before(follow, block.live, block.exits), block)
             elif isinstance(statement, ast.While | ast.For):
                 loop, rest = self._loop(statement, follow, block)
-                return [*converted, *loop, *self._rest(rest, block, statement)]
+                return [*converted, *loop, *self._convert_rest(rest, block, statement)]
             elif isinstance(statement, ast.With | ast.Try | ast.TryStar | ast.Match):
                 compound, rest = self._compound(statement, follow, block)
                 converted += compound
                 if rest is not follow:
-                    return [*converted, *self._rest(rest, block, statement)]
+                    return [*converted, *self._convert_rest(rest, block, statement)]
             else:
                 converted.append(statement)
             if isinstance(statement, ast.Raise):
                 return converted
         return [*converted, *block.end(body[-1])] if body else converted
 
-    def _rest(self, body: Sequence[ast.stmt], block: _Block, anchor: ast.AST) -> list[ast.stmt]:
+    def _convert_rest(self, body: Sequence[ast.stmt], block: _Block, anchor: ast.AST) -> list[ast.stmt]:
         """The statements after a statement, converted; the end of the block if that is nothing."""
         return self.convert(body, block) if body else block.end(anchor)
 
@@ -198,7 +198,7 @@ class _ControlFlow:
         **fillers: str,
     ) -> list[ast.stmt]:
         """Functions for both branches, and the statement that calls the operator."""
-        modified = sorted({*self._modified(then, otherwise), *block.end_assigns})
+        modified = sorted({*self._modified_names(then, otherwise), *block.end_assigns})
         names = self.names.fresh_name("if_body"), self.names.fresh_name("else_body")
         return [
             *self._function(names[0], then, block, node.body[0]),
@@ -208,7 +208,7 @@ class _ControlFlow:
             ),
         ]
 
-    def _modified(self, *bodies: Sequence[ast.AST]) -> list[str]:
+    def _modified_names(self, *bodies: Sequence[ast.AST]) -> list[str]:
         return sorted({name for body in bodies for name in written_names(body)} & self.local_names)
 
     def _operator(
@@ -257,14 +257,14 @@ class _ControlFlow:
             test = self.names.fresh_name("loop_test")
             functions = [*self._expression_function(test, node.test), *functions]
             template = f"{result}ag__.while_stmt(test, body, state, live{plan.form_argument})"
-            modified = self._modified(node.body, [node.test])
+            modified = self._modified_names(node.body, [node.test])
             fillers: dict[str, Any] = {"test": test, "body": body}
         else:
             assign = self.names.fresh_name("loop_target")
             item = self.names.fresh_name("item")
             functions = [*self._target_function(assign, item, node.target), *functions]
             template = f"{result}ag__.for_stmt(items, target, body, state, live{plan.form_argument})"
-            modified = self._modified(node.body, [node.target])
+            modified = self._modified_names(node.body, [node.target])
             fillers = {"items": node.iter, "target": assign, "body": body}
         state = expression("lambda: names", node, names=_tuple(map(_load, modified)))
         names = [name for name in modified if name in plan.live or name in self.scope.captured_names]
@@ -345,7 +345,7 @@ class _ControlFlow:
         functions += _block("def name(error): body", node, name=handlers, error=error, body=[*declarations, again])
         kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
         caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else _load("Exception")
-        modified = self._modified(node.body, node.orelse, node.handlers)
+        modified = self._modified_names(node.body, node.orelse, node.handlers)
         self.shared_names.update(modified)  # code after an exit, which is dropped, may be all that assigns one
         call = self._operator(
             f"{target}ag__.try_stmt(lambda: caught, body, handle, otherwise, state, live)",

@@ -16,7 +16,7 @@ return ag__.chain(a, ag__.less, lambda: b, ag__.less_equal, lambda: c)
 >>> show("(a, b) < c")
 return ag__.less((a, b), c)
 >>> show("a in [b, c]")
-return ag__.in_(a, ag__.created([b, c]))
+return ag__.in_(a, ag__.new_container([b, c]))
 >>> show("a[b] + a[0]")
 return ag__.get_item(a, b) + ag__.get_item(a, 0)
 
@@ -210,7 +210,9 @@ class _Expressions(NodeTransformer):
 
     def _may_be_list(self, operand: ast.expr) -> bool:
         """Whether an operand, already converted, is a display of a list, or a variable that may be one."""
-        operand = operand.args[0] if isinstance(operand, ast.Call) and _is_call_of(operand, "present") else operand
+        operand = (
+            operand.args[0] if isinstance(operand, ast.Call) and _is_call_of(operand, "assigned_value") else operand
+        )
         return _is_new_list(operand) or (isinstance(operand, ast.Name) and operand.id in self.container_names)
 
     def _binary(self, node: ast.expr, symbol: str, left: ast.expr, right: ast.expr) -> ast.expr:
@@ -312,7 +314,7 @@ class _Expressions(NodeTransformer):
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
         self.generic_visit(node)
-        return node if getattr(node, "is_native", False) else expression("ag__.created(value)", node, value=node)
+        return node if getattr(node, "is_native", False) else expression("ag__.new_container(value)", node, value=node)
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
         message = [] if node.msg is None else [node.msg]
@@ -337,7 +339,7 @@ class _Expressions(NodeTransformer):
         if node.exc is None or getattr(node, "is_of_handlers", False):
             return node
         cause = node.cause
-        (result,) = statements("raise ag__.raised(error)", node, error=node.exc)
+        (result,) = statements("raise ag__.exception(error)", node, error=node.exc)
         assert isinstance(result, ast.Raise)
         result.cause = cause
         return result
@@ -369,7 +371,7 @@ class _Expressions(NodeTransformer):
         self.generic_visit(node)
         if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
             return node
-        return expression("ag__.created(display)", node, display=node)  # type: ignore[no-any-return]
+        return expression("ag__.new_container(display)", node, display=node)  # type: ignore[no-any-return]
 
     visit_ListComp = visit_DictComp = visit_SetComp = _visit_display
 
@@ -450,7 +452,7 @@ def _operands(node: ast.Compare) -> list[ast.expr]:
 def _may_be_variable(node: ast.expr) -> bool:
     """Whether an expression, already converted, is a variable, an attribute, or what a call returns: it may be a list
     that has another name."""
-    return isinstance(node, ast.Name | ast.Attribute) or _is_call_of(node, "present", "load", "call")
+    return isinstance(node, ast.Name | ast.Attribute) or _is_call_of(node, "assigned_value", "load", "call")
 
 
 def _is_call_of(node: ast.expr, *operators: str) -> bool:

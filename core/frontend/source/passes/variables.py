@@ -44,7 +44,7 @@ class _Loads(NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.AST:
         if isinstance(node.ctx, ast.Load) and getattr(node, "is_present", False):
             name = ast.copy_location(ast.Name(node.id, ast.Load()), node)
-            return expression("ag__.present(variable)", node, variable=name)  # type: ignore[no-any-return]
+            return expression("ag__.assigned_value(variable)", node, variable=name)  # type: ignore[no-any-return]
         if isinstance(node.ctx, ast.Load) and getattr(node, "may_be_unassigned", False):
             name = ast.copy_location(ast.Name(node.id, ast.Load()), node)
             template = "ag__.load(lambda: variable, name)"
@@ -59,7 +59,7 @@ class _Marker:
         self.local_names = local_names
         self.partial_names: set[str] = set()
         """The variables that a branch or loop assigns which are not assigned before it."""
-        self.breaks: list[frozenset[str] | None] = []
+        self.break_assignments: list[frozenset[str] | None] = []
         """For each loop around, the variables that are assigned at all of its breaks so far."""
 
     def visit_block(self, body: Sequence[ast.stmt], assigned: frozenset[str] | None) -> frozenset[str] | None:
@@ -80,9 +80,9 @@ class _Marker:
         """The variables that are assigned after a loop, given those before it, in its body, and where it ends without a
         break."""
         self.partial_names |= (written_names([node]) & self.local_names) - assigned
-        self.breaks.append(None)
+        self.break_assignments.append(None)
         self.visit_block(node.body, in_body)
-        at_breaks = self.breaks.pop()
+        at_breaks = self.break_assignments.pop()
         return _meet(self.visit_block(node.orelse, at_end), at_breaks)
 
     def visit(self, node: ast.stmt, assigned: frozenset[str]) -> frozenset[str] | None:
@@ -125,8 +125,8 @@ class _Marker:
                 return at_end
             case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
                 self.mark([node], assigned)
-                if isinstance(node, ast.Break) and self.breaks:
-                    self.breaks[-1] = _meet(self.breaks[-1], assigned)
+                if isinstance(node, ast.Break) and self.break_assignments:
+                    self.break_assignments[-1] = _meet(self.break_assignments[-1], assigned)
                 return None
             case ast.Delete():
                 self.mark([node], assigned)

@@ -85,7 +85,7 @@ def _attributes_of_arms_are_not_merged(patch: MonkeyPatch) -> None:
 
 
 def _what_python_raises_is_not_staged(patch: MonkeyPatch) -> None:
-    patch.setattr(option_operations, "raised", lambda error: error)
+    patch.setattr(option_operations, "located_exception", lambda error: error)
 
 
 def _stars_take_the_known_items(patch: MonkeyPatch) -> None:

@@ -358,7 +358,7 @@ def _unchecked(patch: MonkeyPatch) -> None:
 
 def _raised_at_once(patch: MonkeyPatch) -> None:
     def unwind(number: Any, error: Callable[[], Any]) -> Any:
-        raise raising.raised(error())
+        raise raising.located_exception(error())
 
     patch.setattr(ProgramOperators, "unwind", staticmethod(unwind))
     _unchecked(patch)

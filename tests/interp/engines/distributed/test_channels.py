@@ -47,7 +47,7 @@ def test_messages_arrive_once_and_in_order(seed: int) -> None:
         arrived += [message.number for _, message in receiver.receive() if isinstance(message, Probe)]
         receiver.flush()
     assert arrived == list(range(100))
-    assert not sender.channels[0].unacknowledged
+    assert not sender.channels[0].unacknowledged_batches
     assert (sender.message_counts["Probe"], sender.work_sent, receiver.work_received) == (100, 0, 0)
 
 
