@@ -41,7 +41,7 @@ from ..interp.exchange.stablehlo import from_stablehlo
 from ..interp.exchange.tensorflow import SUFFIXES, executor_graph, from_tensorflow, is_saved_model
 from ..interp.exchange.torch import SUFFIX as PYTORCH_SUFFIX
 from ..interp.exchange.torch import from_torch
-from ..interp.function.function import Function
+from ..interp.function.function import Function, argument_leaves, trace_arguments
 from ..interp.records.documents import read_json
 from ..interp.records.event_sink import is_log
 from ..viz.source_lines import local_line
@@ -269,14 +269,14 @@ def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) 
     with user_code_errors(f"{subject.name} failed while it was traced", subject.file, hint):
         if values is None:
             return subject.program, subject.graph
-        traced_program = subject.trace_arguments(subject.source.unflatten_arguments(values))
+        traced_program = trace_arguments(subject, subject.source.unflatten_arguments(values))
         return traced_program.program, traced_program.graph
 
 
 def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
     """The Python functions that a program calls back; only a traced function has any."""
     return (
-        subject.trace_arguments(subject.source.unflatten_arguments(values)).callbacks
+        trace_arguments(subject, subject.source.unflatten_arguments(values)).callbacks
         if isinstance(subject, Function)
         else {}
     )
@@ -287,7 +287,7 @@ def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]
     if not isinstance(subject, Function):
         return values
     nested = subject.source.unflatten_arguments(values)
-    values = subject.trace_arguments(nested).all_arguments(subject.leaves(nested))
+    values = trace_arguments(subject, nested).all_arguments(argument_leaves(subject, nested))
     return [admit(value) if type(value) is list else value for value in values]
 
 

@@ -11,7 +11,7 @@ from ..core.world import World
 from ..deprecation import renamed_attributes
 from ..interp.engines.limits import Limits
 from ..interp.engines.protocol import RunOptions
-from ..interp.function.function import Function
+from ..interp.function.function import Function, history_of_arguments
 from ..interp.history.history import History
 from ..interp.machine.schedule import Script
 from ..interp.records.event_sink import is_log
@@ -68,7 +68,7 @@ def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions
     }
     if isinstance(subject, Function):
         program_and_graph(subject, values)
-        return subject.history_of_arguments(subject.source.unflatten_arguments(values), RunOptions(**settings))
+        return history_of_arguments(subject, subject.source.unflatten_arguments(values), RunOptions(**settings))
     return History(program_and_graph(subject)[1], values, unchecked=options.unchecked, **settings)
 
 

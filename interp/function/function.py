@@ -153,66 +153,10 @@ class Function(SvgReprMixin):
         bound = self.source.bind(arguments, keywords)
         region = current_region()
         if region is None:
-            return self.call_eagerly(bound)
+            return call_eagerly(self, bound)
         result, call, _ = trace_pullback(region, self.source, bound)
         for position in call.changed_arguments:
             refuse_change(self.name, self.source.declared_parameters[position][0])
-        return result
-
-    def call_eagerly(
-        self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
-    ) -> Any:
-        """Run the function, and record the call on active tapes, whose reverse pass runs its pullback. With a `replay`,
-        the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
-        `callback_log`, unless None, collects the results of callbacks."""
-        traced_program, leaves = self._resolve_call("call", arguments)
-        if traced_program.changed_arguments and replay is None and not self._returns_arguments:
-            return self._call_and_change(arguments, traced_program.changed_arguments, callback_log)
-        is_recording = bool(recording_tapes())
-        snapshots = self.snapshot_arguments(arguments, traced_program) if is_recording else ()
-        resource_values = (
-            traced_program.watched_values()
-            if replay is None
-            else {capture: replay.resource_values[capture] for capture in traced_program.captures}
-        )
-        operands = traced_program.all_arguments(leaves, resource_values)
-        callback_results = [] if callback_log is None and is_recording else callback_log
-        results: Sequence[Any] | None = call_quickly(traced_program.program, operands)
-        if results is None:
-            world = call_world(traced_program, replay, callback_results)
-            outcome = self._run(traced_program, operands, RunOptions(world=world, measures=False))
-            value, results = value_or_raise(outcome), outcome.results
-        else:
-            value = traced_program.value(results)
-        result = results_like((*leaves, *resource_values.values(), *traced_program.assigned_variables), value)
-        assigned = (traced_program.assign if replay is None else traced_program.assigned_values)(results)
-        if is_recording:
-            call_replay = CallReplay(
-                snapshots, resource_values, replay.callback_results if replay is not None else callback_results or []
-            )
-            pullback = partial(self.leaf_adjoints, call_replay)
-            inputs = [*leaves, *resource_values.values()]
-            record_call(self.name, inputs, result, assigned, pullback, draws=traced_program.draws_random)
-        return result
-
-    def _call_and_change(
-        self, arguments: Sequence[Any], positions: tuple[int, ...], callback_log: list[Value] | None
-    ) -> Any:
-        """Run a function that changes lists or dicts in the arguments at these positions, and change them alike."""
-
-        def derive() -> Function:
-            source = returning_arguments(self.source, positions)
-            function = Function(source.python_function, lambda _: source)
-            function._returns_arguments = True
-            return function
-
-        function = self.get_or_derive(("with arguments", positions), derive)
-        try:
-            result, contents, origins, numbers = function.call_eagerly(arguments, callback_log=callback_log)
-        except TagloomError as error:
-            error.add_note("the lists and dicts in the arguments are as they were before the call")
-            raise
-        change_arguments(arguments, contents, origins, numbers)
         return result
 
     def _run(
@@ -289,17 +233,7 @@ class Function(SvgReprMixin):
             if name is not None and error.hint is None:
                 error.hint = f"a limit is an option of its own: limits=tl.Limits({LIMIT_OPTIONS[name]}=...)"
             raise
-        return self.run_arguments(bound_arguments, options, engine)
-
-    def run_arguments(self, arguments: Sequence[Any], options: RunOptions, engine: str | None = None) -> Outcome:
-        """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
-        traced_program, leaves = self._resolve_call("run", arguments)
-        if options.world is not None or traced_program.callbacks:
-            options = options._replace(world=resolve_world(options.world, traced_program.callbacks))
-        outcome = self._run(traced_program, traced_program.all_arguments(leaves), options, engine)
-        if outcome.error is None:
-            traced_program.assign(outcome.results)
-        return outcome
+        return run_arguments(self, bound_arguments, options, engine)
 
     def history(
         self,
@@ -313,23 +247,7 @@ class Function(SvgReprMixin):
     ) -> History:
         """A history at the beginning of a run: it can step forwards and backwards, jump, answer queries, and fork."""
         options = RunOptions(schedule=schedule, limits=limits, seed=seed, k=k, world=world)
-        return self.history_of_arguments(self.source.bind(arguments, keywords), options)
-
-    def history_of_arguments(self, arguments: Sequence[Any], options: RunOptions) -> History:
-        """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
-        from ..history.history import History  # here: import tagloom needs no histories
-
-        traced_program, leaves = self._resolve_call("history", arguments)
-        return History(
-            traced_program.graph,
-            traced_program.all_arguments(leaves),
-            schedule=options.schedule,
-            limits=options.limits,
-            structure=traced_program.structure,
-            seed=options.seed,
-            k=options.k,
-            world=resolve_world(options.world, traced_program.callbacks),
-        )
+        return history_of_arguments(self, self.source.bind(arguments, keywords), options)
 
     def debug(
         self,
@@ -348,39 +266,7 @@ class Function(SvgReprMixin):
         """
         bound = self.source.bind(arguments, keywords)
         options = RunOptions(schedule=schedule, limits=limits, seed=seed, k=k)
-        open_debugger(lambda world: self.history_of_arguments(bound, options._replace(world=world)), at)
-
-    def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
-        """The derived function cached under a key; if there is none, `derive` creates it. The cache has the capacity of
-        the trace cache."""
-        with self._trace_lock:
-            return self._derived_functions.get_or_create(key, derive)
-
-    def derive_pullback(
-        self, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
-    ) -> Function:
-        """The function that maps arguments and an adjoint of the result to the adjoints of the float arguments, as
-        `Rows` for the keys in `rows`. With `captures`, which must be all captures of this function, the adjoint covers
-        the results and the assigned variables, and the adjoints of `captures` follow."""
-
-        def derive() -> Function:
-            source = pullback_spec(self.source, captures, rows)
-            return Function(source.python_function, lambda _: source)
-
-        return self.get_or_derive(("vjp", captures, rows), derive)
-
-    def leaf_adjoints(self, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
-        """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and
-        of the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that
-        are `Rows`."""
-        types = [type_ for tree_type in self.tree_types(replay.arguments) for type_ in tree_type.types]
-        captures = tuple(replay.resource_values)
-        row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
-        pullback = self.derive_pullback(captures, row_keys)
-        leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
-        return [
-            next(leaves) if is_float(type_) else None for type_ in (*types, *(capture.type for capture in captures))
-        ]
+        open_debugger(lambda world: history_of_arguments(self, bound, options._replace(world=world)), at)
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> PartialProgram:
         """The part of the program that computes some of its values, given others: `fn.partial("h")(2.0)`.
@@ -426,32 +312,7 @@ class Function(SvgReprMixin):
 
     def trace(self, *arguments: Any, **keywords: Any) -> TracedProgram:
         """The program and graph for arguments of these types."""
-        return self.trace_arguments(self.source.bind(arguments, keywords))
-
-    def trace_arguments(self, arguments: Sequence[Any]) -> TracedProgram:
-        """`trace`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
-        return self._find_or_trace(self.tree_types(arguments))
-
-    def tree_types(self, arguments: Sequence[Any]) -> tuple[TreeType, ...]:
-        """The nesting of concrete arguments, one for each declared parameter, and the types that they are traced
-        with."""
-        leaves, tree_types = self._flatten_arguments(arguments)
-        return self._infer_number_types(tree_types, leaves)
-
-    def leaves(self, arguments: Sequence[Any]) -> list[Any]:
-        """The leaves of concrete arguments, one for each declared parameter, in the order of the program's
-        parameters."""
-        return self._flatten_arguments(arguments)[0]
-
-    def snapshot_arguments(self, arguments: Sequence[Any], traced_program: TracedProgram) -> tuple[Any, ...]:
-        """A snapshot of concrete arguments: variables are replaced by their values, if the program takes values, and
-        writable arrays by copies."""
-        pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
-        types = iter(traced_program.program.main.body.parameters)
-        return tuple(
-            unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else argument
-            for (leaves, structure), argument in pairs
-        )
+        return trace_arguments(self, self.source.bind(arguments, keywords))
 
     def _type_of(self, path: str, leaf: object) -> Type:
         return self._call_at(path, type_of, leaf)  # type: ignore[no-any-return]
@@ -529,10 +390,6 @@ class Function(SvgReprMixin):
         """The flat graph; every parameter must be annotated or have a default."""
         return self._annotated_program.graph
 
-    def trace_declared_types(self) -> TracedProgram:
-        """The traced program; every parameter must be annotated or have a default."""
-        return self._annotated_program
-
     @property
     def _annotated_program(self) -> TracedProgram:
         source = self.source
@@ -594,6 +451,164 @@ class Function(SvgReprMixin):
             draws_random=draws,
             changed_arguments=signature.changed_arguments,
         )
+
+
+def call_eagerly(
+    function: Function,
+    arguments: Sequence[Any],
+    replay: CallReplay | None = None,
+    callback_log: list[Value] | None = None,
+) -> Any:
+    """Run the function, and record the call on active tapes, whose reverse pass runs its pullback. With a `replay`,
+    the run uses the recorded values of resources, assigns nothing, and repeats no effects. Otherwise
+    `callback_log`, unless None, collects the results of callbacks."""
+    traced_program, leaves = function._resolve_call("call", arguments)
+    if traced_program.changed_arguments and replay is None and not function._returns_arguments:
+        return _call_and_change(function, arguments, traced_program.changed_arguments, callback_log)
+    is_recording = bool(recording_tapes())
+    snapshots = snapshot_arguments(function, arguments, traced_program) if is_recording else ()
+    resource_values = (
+        traced_program.watched_values()
+        if replay is None
+        else {capture: replay.resource_values[capture] for capture in traced_program.captures}
+    )
+    operands = traced_program.all_arguments(leaves, resource_values)
+    callback_results = [] if callback_log is None and is_recording else callback_log
+    results: Sequence[Any] | None = call_quickly(traced_program.program, operands)
+    if results is None:
+        world = call_world(traced_program, replay, callback_results)
+        outcome = function._run(traced_program, operands, RunOptions(world=world, measures=False))
+        value, results = value_or_raise(outcome), outcome.results
+    else:
+        value = traced_program.value(results)
+    result = results_like((*leaves, *resource_values.values(), *traced_program.assigned_variables), value)
+    assigned = (traced_program.assign if replay is None else traced_program.assigned_values)(results)
+    if is_recording:
+        call_replay = CallReplay(
+            snapshots, resource_values, replay.callback_results if replay is not None else callback_results or []
+        )
+        pullback = partial(leaf_adjoints, function, call_replay)
+        inputs = [*leaves, *resource_values.values()]
+        record_call(function.name, inputs, result, assigned, pullback, draws=traced_program.draws_random)
+    return result
+
+
+def _call_and_change(
+    function: Function, arguments: Sequence[Any], positions: tuple[int, ...], callback_log: list[Value] | None
+) -> Any:
+    """Run a function that changes lists or dicts in the arguments at these positions, and change them alike."""
+
+    def derive() -> Function:
+        source = returning_arguments(function.source, positions)
+        derived = Function(source.python_function, lambda _: source)
+        derived._returns_arguments = True
+        return derived
+
+    returning = get_or_derive(function, ("with arguments", positions), derive)
+    try:
+        result, contents, origins, numbers = call_eagerly(returning, arguments, callback_log=callback_log)
+    except TagloomError as error:
+        error.add_note("the lists and dicts in the arguments are as they were before the call")
+        raise
+    change_arguments(arguments, contents, origins, numbers)
+    return result
+
+
+def run_arguments(
+    function: Function, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
+) -> Outcome:
+    """`run`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+    traced_program, leaves = function._resolve_call("run", arguments)
+    if options.world is not None or traced_program.callbacks:
+        options = options._replace(world=resolve_world(options.world, traced_program.callbacks))
+    outcome = function._run(traced_program, traced_program.all_arguments(leaves), options, engine)
+    if outcome.error is None:
+        traced_program.assign(outcome.results)
+    return outcome
+
+
+def history_of_arguments(function: Function, arguments: Sequence[Any], options: RunOptions) -> History:
+    """`history`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+    from ..history.history import History  # here: import tagloom needs no histories
+
+    traced_program, leaves = function._resolve_call("history", arguments)
+    return History(
+        traced_program.graph,
+        traced_program.all_arguments(leaves),
+        schedule=options.schedule,
+        limits=options.limits,
+        structure=traced_program.structure,
+        seed=options.seed,
+        k=options.k,
+        world=resolve_world(options.world, traced_program.callbacks),
+    )
+
+
+def get_or_derive(function: Function, key: object, derive: Callable[[], Function]) -> Function:
+    """The derived function cached under a key; if there is none, `derive` creates it. The cache has the capacity of
+    the trace cache."""
+    with function._trace_lock:
+        return function._derived_functions.get_or_create(key, derive)
+
+
+def derive_pullback(
+    function: Function, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
+) -> Function:
+    """The function that maps arguments and an adjoint of the result to the adjoints of the float arguments, as
+    `Rows` for the keys in `rows`. With `captures`, which must be all captures of this function, the adjoint covers
+    the results and the assigned variables, and the adjoints of `captures` follow."""
+
+    def derive() -> Function:
+        source = pullback_spec(function.source, captures, rows)
+        return Function(source.python_function, lambda _: source)
+
+    return get_or_derive(function, ("vjp", captures, rows), derive)
+
+
+def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
+    """The adjoints of the leaves of a call's arguments, and of its captures, from the adjoints of its results and
+    of the variables that it assigns; None for a leaf that is not a float. `rows` has the positions of those that
+    are `Rows`."""
+    types = [type_ for tree_type in argument_types(function, replay.arguments) for type_ in tree_type.types]
+    captures = tuple(replay.resource_values)
+    row_keys = frozenset(at if at < len(types) else captures[at - len(types)] for at in rows)
+    pullback = derive_pullback(function, captures, row_keys)
+    leaves = iter(call_eagerly(pullback, (*replay.arguments, _mask_non_floats(adjoint)), replay))
+    return [next(leaves) if is_float(type_) else None for type_ in (*types, *(capture.type for capture in captures))]
+
+
+def trace_arguments(function: Function, arguments: Sequence[Any]) -> TracedProgram:
+    """`trace`, with one argument for each declared parameter, as `FunctionSpec.bind` returns them."""
+    return function._find_or_trace(argument_types(function, arguments))
+
+
+def argument_types(function: Function, arguments: Sequence[Any]) -> tuple[TreeType, ...]:
+    """The nesting of concrete arguments, one for each declared parameter, and the types that they are traced
+    with."""
+    leaves, tree_types = function._flatten_arguments(arguments)
+    return function._infer_number_types(tree_types, leaves)
+
+
+def argument_leaves(function: Function, arguments: Sequence[Any]) -> list[Any]:
+    """The leaves of concrete arguments, one for each declared parameter, in the order of the program's
+    parameters."""
+    return function._flatten_arguments(arguments)[0]
+
+
+def snapshot_arguments(function: Function, arguments: Sequence[Any], traced_program: TracedProgram) -> tuple[Any, ...]:
+    """A snapshot of concrete arguments: variables are replaced by their values, if the program takes values, and
+    writable arrays by copies."""
+    pairs = zip(function.source.flatten_arguments(arguments, Usage), arguments, strict=True)
+    types = iter(traced_program.program.main.body.parameters)
+    return tuple(
+        unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else argument
+        for (leaves, structure), argument in pairs
+    )
+
+
+def trace_declared_types(function: Function) -> TracedProgram:
+    """The traced program; every parameter must be annotated or have a default."""
+    return function._annotated_program
 
 
 def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> FunctionSpec:

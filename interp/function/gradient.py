@@ -42,7 +42,15 @@ from ...core.frontend.trace.pytree import (
 )
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
-from .function import Function
+from .function import (
+    Function,
+    call_eagerly,
+    derive_pullback,
+    get_or_derive,
+    leaf_adjoints,
+    snapshot_arguments,
+    trace_arguments,
+)
 from .trace_cache import CallReplay
 
 Argnums: TypeAlias = Any
@@ -236,7 +244,7 @@ def vjp(function: Callable[..., Any], *arguments: Any, has_aux: bool = False) ->
         value, pullback = trace_vjp(region, inner.source, arguments)
     else:
         replay = prepare_replay(inner, arguments)
-        value = inner.call_eagerly(arguments, callback_log=replay.callback_results)
+        value = call_eagerly(inner, arguments, callback_log=replay.callback_results)
         pullback = partial(argument_adjoints, inner, replay)
     if not has_aux:
         return value, pullback
@@ -267,14 +275,14 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             )
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
-    tangent_leaves, reverse = tuple(float_tangents(inner.source, primals, tangents)), inner.derive_pullback()
+    tangent_leaves, reverse = tuple(float_tangents(inner.source, primals, tangents)), derive_pullback(inner)
     if region is not None:
         value, specialization, _ = trace_pullback(region, inner.source, primals)
         arguments = (*primals, zero_adjoint(value))
         _, _, pullback = trace_pullback(region, reverse.source, arguments, specialization.captures)
         return value, nest_adjoints(reverse.source, arguments, *pullback(tangent_leaves, (), ()))[-1]
     replay = prepare_replay(inner, primals)
-    value = inner.call_eagerly(primals, callback_log=replay.callback_results)
+    value = call_eagerly(inner, primals, callback_log=replay.callback_results)
     reverse_replay = replay._replace(arguments=(*replay.arguments, zero_adjoint(value)))
     return value, argument_adjoints(reverse, reverse_replay, tangent_leaves)[-1]
 
@@ -316,7 +324,7 @@ def check_tangent(tangent: Any, type_: Type) -> Any:
 def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     """Record the inputs of a call, so that its pullback can run it again. Raises Invalid (D5) if that run would
     differ."""
-    traced_program = function.trace_arguments(arguments)
+    traced_program = trace_arguments(function, arguments)
     if traced_program.draws_random:
         raise Invalid(
             f"{function.name} draws random numbers, which would differ when its pullback runs it again",
@@ -324,19 +332,19 @@ def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
             where=user_location(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
-    return CallReplay(function.snapshot_arguments(arguments, traced_program), traced_program.watched_values(), [])
+    return CallReplay(snapshot_arguments(function, arguments, traced_program), traced_program.watched_values(), [])
 
 
 def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, from the adjoint of the result: runs the function again, and then its
     pullback."""
-    traced_program = function.trace_arguments(replay.arguments)
+    traced_program = trace_arguments(function, replay.arguments)
     adjoint_leaves = flatten_like(traced_program.structure, adjoint, "an adjoint")
     converted = [
         _as_array(leaf, type_) if type(leaf) in (int, float, list) and is_float(type_) else leaf
         for leaf, type_ in zip(adjoint_leaves, traced_program.program.main.results, strict=False)
     ]
-    adjoints = function.leaf_adjoints(replay, (unflatten(traced_program.structure, converted), ()))
+    adjoints = leaf_adjoints(function, replay, (unflatten(traced_program.structure, converted), ()))
     count = len(adjoints) - len(replay.resource_values)
     capture_adjoints = dict(zip(replay.resource_values, adjoints[count:], strict=True))
     nested = nest_adjoints(function.source, replay.arguments, adjoints[:count], capture_adjoints)
@@ -441,4 +449,4 @@ def _derive(
             derived, lambda python_function: replace(spec, python_function=python_function, result_type=None)
         )
 
-    return inner.get_or_derive((*sources.key, has_aux), derive)
+    return get_or_derive(inner, (*sources.key, has_aux), derive)

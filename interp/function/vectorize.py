@@ -35,7 +35,7 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.ops.effects import EFFECT_OPS
 from ...core.program.program import Node, Region
 from ...core.types import HandleType, Type
-from .function import Function
+from .function import Function, get_or_derive
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
@@ -88,7 +88,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
         (structure, tuple(leaves))
         for leaves, structure in (flatten(axes, is_leaf=None) for axes in (in_axes, out_axes))
     ]
-    return inner.get_or_derive(("vmap", *key), derive)
+    return get_or_derive(inner, ("vmap", *key), derive)
 
 
 def read_argument_axes(source: FunctionSpec, in_axes: Any) -> list[Any]:

@@ -29,7 +29,7 @@ from ...core.frontend.trace.source_location import user_location
 from ..engines.compiled.engine import has_machine_code, run_quickly
 from ..engines.protocol import Job, RunOptions
 from ..engines.registry import resolve_engine, run
-from ..function.function import Function
+from ..function.function import Function, trace_declared_types
 from ..function.trace_cache import TracedProgram
 from ..history.history import History
 from ..outcome.outcome import Outcome
@@ -821,7 +821,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         has found. Raises NotSpeculable."""
         try:
             spec = generation.main_spec(names)
-            return Function(spec.python_function, read=lambda _: spec).trace_declared_types()
+            return trace_declared_types(Function(spec.python_function, read=lambda _: spec))
         except Restart:
             return None
         except TagloomError as error:

@@ -24,7 +24,7 @@ from ...interp.engines.limits import Limits
 from ...interp.engines.protocol import Job, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
 from ...interp.engines.registry import run as run_job
-from ...interp.function.function import Function
+from ...interp.function.function import Function, run_arguments
 from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
@@ -217,7 +217,7 @@ def run_whole(
     """The outcome of a program or graph on the arguments that these words are."""
     if isinstance(subject, Function):
         program_and_graph(subject, values := parse_arguments(subject, words))
-        return subject.run_arguments(subject.source.unflatten_arguments(values), options, engine)
+        return run_arguments(subject, subject.source.unflatten_arguments(values), options, engine)
     program, graph = program_and_graph(subject)
     job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
     return run_job(job, parse_arguments(subject, words), options, engine)

@@ -16,7 +16,7 @@ from ....core.frontend.trace.source_location import user_location
 from ....core.ops.effects import resource_of
 from ....core.types import Type
 from ....core.value import Value
-from ...function.function import Function, function
+from ...function.function import Function, function, trace_declared_types
 from ...function.gradient import value_and_grad
 from ...function.trace_cache import TracedProgram
 from ..embedding import Embedding
@@ -224,7 +224,7 @@ def rows_type(shard: Variable) -> Type:
 def trace(python: Callable[..., Any], types: Sequence[Any]) -> TracedProgram:
     """The traced program of a function with parameters of these types."""
     traced_function: Function = function(input_signature=types)(python)
-    return traced_function.trace_declared_types()
+    return trace_declared_types(traced_function)
 
 
 def check_pure(traced: TracedProgram, shards: Sequence[Variable], subject: str) -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support.generators.python_functions import FUNCTIONS, PIECES, compose
 from tagloom.core.value import is_same_value
 from tagloom.interp.function import vectorize
+from tagloom.interp.function.function import argument_leaves
 from tagloom.interp.oracle.check import check
 
 VALUES = np.array([-1.5, 0.0, 0.3, 2.0, 0.75])
@@ -20,7 +21,7 @@ VALUES = np.array([-1.5, 0.0, 0.3, 2.0, 0.75])
 
 def assert_agrees_on_engines(function: tl.Function, *arguments: Any) -> None:
     traced = function.trace(*arguments)
-    leaves = traced.all_arguments(function.leaves(arguments))
+    leaves = traced.all_arguments(argument_leaves(function, arguments))
     verdicts = list(check(traced.graph, traced.program, leaves, engines=True))
     assert all(verdict.difference is None for verdict in verdicts), verdicts
 

@@ -15,6 +15,7 @@ import tagloom as tl
 from tagloom.core.frontend.source import convert
 from tagloom.core.frontend.trace import program_builder, pytree
 from tagloom.core.frontend.trace.pytree import flatten
+from tagloom.interp.function.function import trace_arguments
 
 
 class OwnList(list[Any]):
@@ -271,7 +272,7 @@ def test_lists_of_numpy_numbers(dtype: Any) -> None:
     keep = tl.function(lambda xs: xs)
     for xs in (numbers, keep(numbers), [numbers, numbers]):
         result = keep(xs)
-        assert result == xs and len(keep.trace_arguments((xs,)).program.main.body.parameters) == 1
+        assert result == xs and len(trace_arguments(keep, (xs,)).program.main.body.parameters) == 1
         assert {type(x) for x in (result if xs[0] is not numbers else result[0])} == {item_class}
     mixed = tl.function(lambda xs: xs)([np.int64(2**62 + 1), np.float64(0.5)])
     assert mixed == [2**62 + 1, 0.5] and type(mixed[0]) is int, "of two dtypes, each is a value of its own"

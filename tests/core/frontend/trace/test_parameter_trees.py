@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tagloom.core.frontend.trace import pytree
 from tagloom.core.frontend.trace.pytree import flatten
 from tagloom.core.value import is_same_value
+from tagloom.interp.function.function import argument_leaves
 from tagloom.interp.oracle.check import check
 from tagloom.interp.outcome.statistics import firings_by_op
 
@@ -162,7 +163,7 @@ def test_a_network_of_layers() -> None:
     derived = tl.value_and_grad(tl.function(network))
     arguments = derived.source.bind((params, x), {})
     traced = derived.trace(params, x)
-    verdicts = check(traced.graph, traced.program, traced.all_arguments(derived.leaves(arguments)))
+    verdicts = check(traced.graph, traced.program, traced.all_arguments(argument_leaves(derived, arguments)))
     assert all(verdict.difference is None for verdict in verdicts)
     assert firings_by_op(traced.graph, derived.run(params, x).stats)["tanh"] == 2
 

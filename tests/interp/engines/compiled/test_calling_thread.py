@@ -18,6 +18,7 @@ from tagloom.interp.engines.compiled import run, watchdog
 from tagloom.interp.engines.compiled.engine import run_quickly
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.registry import run as run_job
+from tagloom.interp.function.function import trace_declared_types
 from tagloom.interp.outcome.outcome import value_outcome
 
 
@@ -143,7 +144,7 @@ def check_quick_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A run without an outcome has the results that `compiled` has, where that run is quick and returns."""
     treat_runs_as_quick(monkeypatch)
     for function, *arguments in ((count, 50), (turned, 50), (looped, 12), (looped, 3), (averaged, np.arange(8), 5)):
-        traced = function.trace_declared_types()
+        traced = trace_declared_types(function)
         job = Job(traced.graph, traced.structure, traced.program)
         assert run_quickly(job, arguments) is None  # the machine code is not in memory, or its first run is not over
         outcome = run_job(job, arguments, RunOptions(measures=False), "compiled")
@@ -220,7 +221,7 @@ def test_a_result_cannot_be_made_writable(monkeypatch: pytest.MonkeyPatch) -> No
 def test_ctrl_c_ends_a_quick_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a quick run raises KeyboardInterrupt, and does not start the run again."""
     treat_runs_as_quick(monkeypatch)
-    traced = turned.trace_declared_types()
+    traced = trace_declared_types(turned)
     job = Job(traced.graph, traced.structure, traced.program)
     run_job(job, [5], RunOptions(measures=False), "compiled")
     monkeypatch.setattr(watchdog, "call_watched", raising(KeyboardInterrupt()))

@@ -29,6 +29,7 @@ from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments
+from tagloom.interp.function.function import argument_leaves
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
@@ -189,7 +190,7 @@ def test_programs_of_the_papers(name: str) -> None:
             function, *arguments = row["run"]
             of = getattr(paper(name), function)
             traced = of.trace(*arguments)
-            given = admit_arguments(traced.graph, traced.all_arguments(of.leaves(arguments)))
+            given = admit_arguments(traced.graph, traced.all_arguments(argument_leaves(of, arguments)))
             graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
             for schedule in ("waves", "lifo"):
                 each = RunOptionsSample(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)
