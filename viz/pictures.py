@@ -34,7 +34,7 @@ from .render import FORMATS, LAYOUT_FORMAT, ProgressCallback, render
 from .screen import fit_screen, shrink_svg
 from .state_view import state_view
 from .style import LIGHT, Theme
-from .unfolded import critical_view, side_by_side, unfolded_view
+from .unfolded_graph import critical_view, side_by_side, unfolded_view
 from .view import View
 
 Chart: TypeAlias = Callable[[Theme], str]

@@ -21,7 +21,7 @@ from tagloom.viz.pictures import trim_view
 from tagloom.viz.program_view import program_view
 from tagloom.viz.render import render
 from tagloom.viz.state_view import state_view
-from tagloom.viz.unfolded import side_by_side, unfolded_view
+from tagloom.viz.unfolded_graph import side_by_side, unfolded_view
 from tagloom.viz.view import View
 
 

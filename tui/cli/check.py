@@ -38,8 +38,8 @@ from ..load import (
     read_text,
     text_document,
 )
-from .against import DEFAULT_FIRINGS, ExerciseOptions, check_against
 from .options import DEFAULT_LIMITS, Arguments, Bound, CheckedFirings, Depth, Seed, Target, Tokens
+from .solution import DEFAULT_FIRINGS, ExerciseOptions, check_against
 from .terminal import print_diagnostic, print_error, print_text
 
 

@@ -123,7 +123,7 @@ SHORT_DAILY_KEYS = (
     ("S", "back"),
     ("o", "over"),
     ("f", "out"),
-    ("c", "run"),
+    ("c", "cont"),
     ("b", "break"),
     ("y ?", "why"),
     ("/", "find"),

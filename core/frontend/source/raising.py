@@ -29,7 +29,7 @@ from ..trace.program_builder import RegionBuilder, Specialization, TracedOperand
 from ..trace.python_operations import RAISED_AT, fail_as_python, hides_fault, is_of_user, operands_of
 from ..trace.source_location import raising_location, user_location
 from ..trace.text import TEXTS, CodePoints
-from ..trace.unusable import UnusableValue
+from ..trace.unusable_value import UnusableValue
 from .contexts import refuse_suppression
 from .state import staging_depth
 from .trees import is_symbolic

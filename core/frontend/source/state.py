@@ -23,7 +23,7 @@ from ..trace.program_builder import RetraceRequest, Specialization, TracedValue,
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
-from ..trace.unusable import UnusableValue
+from ..trace.unusable_value import UnusableValue
 
 
 class Undefined(UnusableValue):

@@ -29,7 +29,7 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import array_namespace
-from ..trace.unusable import UnusableValue
+from ..trace.unusable_value import UnusableValue
 from . import library
 from .convert import convert
 from .nested_lists import (

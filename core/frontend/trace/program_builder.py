@@ -74,7 +74,7 @@ from .pytree import (
 from .source_location import definition_location, forget_calls, traced_user_location, user_location, user_name_of
 from .stacked_items import DICT_CLASSES, StackedItems, is_stacked_array, stack_as_array
 from .text import AS_CHARACTERS, CodePoints
-from .unusable import UnusableValue
+from .unusable_value import UnusableValue
 
 MAX_LITERAL_ELEMENTS = 64
 """The most elements of an array that a program has as a literal; larger constants become hidden arguments."""

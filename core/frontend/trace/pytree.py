@@ -45,7 +45,7 @@ from .stacked_items import (
     stack_as_array,
 )
 from .text import TEXTS, CodePoints, FormattedValue, Text
-from .unusable import UnusableValue
+from .unusable_value import UnusableValue
 
 BUFFERS = (array.array, memoryview, bytearray)
 """Python's classes of arrays of numbers."""

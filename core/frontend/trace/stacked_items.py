@@ -13,7 +13,7 @@ from ...errors import Invalid
 from .choice import Choice
 from .source_location import user_location
 from .text import CodePoints, FormattedValue, Text
-from .unusable import UnusableValue
+from .unusable_value import UnusableValue
 
 _PACKAGE = __name__.partition(".")[0]
 DICT_CLASSES = (dict, OrderedDict, defaultdict)

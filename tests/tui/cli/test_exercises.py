@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from tagloom.tui.cli.against import read_hints
 from tagloom.tui.cli.examples import example_programs
+from tagloom.tui.cli.solution import read_hints
 
 HEAD = "import tagloom as tl\n\n@tl.function\ndef "
 """The beginning of a program, up to the name of its first function."""

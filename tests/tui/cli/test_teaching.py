@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui.cli import against
-from tagloom.tui.cli.against import DEFAULT_FIRINGS, MAX_ARGUMENT_LISTS, TOLERANCES, small_arguments
+from tagloom.tui.cli import solution
 from tagloom.tui.cli.examples import PAGE_ARGUMENTS, example_programs
+from tagloom.tui.cli.solution import DEFAULT_FIRINGS, MAX_ARGUMENT_LISTS, TOLERANCES, small_arguments
 from tagloom.tui.load import find_program
 
 ARGUMENTS = {
@@ -237,7 +237,7 @@ def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
 def test_the_tutorial_has_the_numbers_of_the_code() -> None:
     """The numbers in the tutorial are those of the code."""
     page = " ".join((Path(__file__).resolve().parents[3] / "docs" / "tutorial.md").read_text().split())
-    rows = {"integer": against._INTEGERS, "float": against._FLOATS, "bool": against._BOOLEANS}
+    rows = {"integer": solution._INTEGERS, "float": solution._FLOATS, "bool": solution._BOOLEANS}
     assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
     assert f"for several parameters, the {MAX_ARGUMENT_LISTS}" in page and f"within {DEFAULT_FIRINGS:,} firings" in page
     near = [f"{TOLERANCES[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]

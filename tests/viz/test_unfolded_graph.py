@@ -16,14 +16,14 @@ from support.pictures.drawings import fib, nested
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.interp.outcome.critical_path import dependences
-from tagloom.viz import unfolded
+from tagloom.viz import unfolded_graph
 from tagloom.viz.activation_tree import MAX_SIBLINGS, activation_tree_view
 from tagloom.viz.charts import MAX_COLUMNS, profile_svg, spacetime_rows, spacetime_svg
 from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.render import render
 from tagloom.viz.style import DARK, LIGHT
-from tagloom.viz.unfolded import critical_view, side_by_side, unfolded_view
+from tagloom.viz.unfolded_graph import critical_view, side_by_side, unfolded_view
 from tagloom.viz.view import Cluster, View
 
 
@@ -65,9 +65,9 @@ def test_wrong_senders_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrows from another firing than the sender are caught."""
     history = fib.history(4)
     history.run()
-    true = unfolded.EventIndex.operands
+    true = unfolded_graph.EventIndex.operands
     monkeypatch.setattr(
-        unfolded.EventIndex,
+        unfolded_graph.EventIndex,
         "operands",
         lambda self, number: tuple((port, max(sender - 1, -1)) for port, sender in true(self, number)),
     )
