@@ -62,10 +62,10 @@ def cond(pred: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *op
     """The result of `then(*operands)` if `pred` is true, else of `otherwise(*operands)`. Only one of the branches is
     computed.
 
-    `pred` is one bool: of dtype bool, without axes. The branches take the operands, if there are any, may use values of
-    the surrounding function, and return results of the same structure and dtypes: a value, or a tuple, dict, named
-    tuple or dataclass of values. A Python number takes the dtype of the other branch's result. Sizes may differ: the
-    result then has an open size.
+    `pred` is one bool: of dtype bool, without axes. The branches take the operands, if there are any, and may use
+    values of the surrounding function. They return results of the same structure and dtypes: a value, or a tuple, dict,
+    named tuple or dataclass of values. A Python number takes the dtype of the other branch's result. Sizes may differ:
+    the result then has an open size.
 
     In a trace, both branches are traced and checked. Outside a trace, only the chosen branch is called, and its result
     is not checked.

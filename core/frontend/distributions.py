@@ -1,5 +1,5 @@
 """Draws of further distributions. They are composed of ops and of the draws `uniform` and `normal`, so they depend on
-the same keys: in a function on the run's seed, the node and the tag, and with a `Generator` on its seed and count.
+the same keys: in a function, on the run's seed, the node and the tag; with a `Generator`, on its seed and count.
 
 Gamma and Poisson draws reject candidates. The rejection is a `while_loop` over arrays: each iteration draws a candidate
 for each element, under the tag of the iteration, and ends when all elements have accepted one. So all engines and

@@ -43,13 +43,13 @@ from .reference import admit_arguments, first_state, is_until_met, resume
 from .thread_switches import frequent_switches
 
 WARMUP_FIRINGS = 50_000
-"""The firings of a run after which machine code is requested, if it has to be loaded or compiled: about a third of a
-second on the reference, as long as numba takes to start."""
+"""The firings of a run after which machine code is requested, if it has to be loaded or compiled. They take about a
+third of a second on the reference, as does the start of numba."""
 WARMUP_SECONDS = 0.3
 """The total seconds of the runs of a program after which machine code is requested."""
 LOADED_WARMUP_FIRINGS = 1_000
-"""The firings after which a run moves to `fast`, if that is loaded or the program is known to take long: some
-milliseconds on the reference, as long as a run on `fast` takes to begin."""
+"""The firings after which a run moves to `fast`, if that is loaded or the program is known to take long. They take some
+milliseconds on the reference, as does the start of a run on `fast`."""
 POLL_FIRINGS = 256
 """The number of firings on the reference between two decisions."""
 POLL_SECONDS = 0.05

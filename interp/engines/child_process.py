@@ -1,9 +1,9 @@
 """Child processes that Ctrl-C neither leaves behind nor makes their parent wait for forever.
 
-Python raises KeyboardInterrupt in the main thread, after any bytecode, and `subprocess.Popen` is not prepared for it:
-inside its constructor, the process has started and no code can end it; inside `poll` or `wait`, its lock stays held, so
-that each later `wait` lasts forever. Here Ctrl-C waits until the process has started; another thread, which Ctrl-C does
-not reach, waits for its end; and a process without a reference to it is killed.
+Python may raise KeyboardInterrupt in the main thread after any bytecode, and `subprocess.Popen` is not prepared for it.
+If it comes inside the constructor, the process has started and no code can end it. If it comes inside `poll` or `wait`,
+the lock stays held, and each later `wait` lasts forever. Here Ctrl-C waits until the process has started; another
+thread, which Ctrl-C does not reach, waits for its end; and a process without a reference to it is killed.
 """
 
 from __future__ import annotations

@@ -147,8 +147,7 @@ class LimitMonitor:
         """The bytes of the arrays that were made since memory was measured."""
 
     def exceeded_limit(self, steps: int, event: Event | None) -> str | None:
-        """The name of the limit that is exceeded after `steps` steps, the last of which was `event`; None if none
-        is."""
+        """The name of the limit that is exceeded after `steps` steps, where `event` was the last; None if none is."""
         if self.interrupt.is_requested:
             return "interrupt"
         if self.deadline is not None and time.monotonic() >= self.deadline:

@@ -69,8 +69,8 @@ def may_take_long(op: str, operands: Sequence[Value], result: Type) -> bool:
 
 
 def predicted_result_bytes(node: GraphNode, operands: Sequence[Value]) -> int:
-    """The bytes that the result of an op on these operands will have, as far as its type, the operands' types and the
-    values of sizes say; 0 if they do not, or the op traps."""
+    """The bytes of the result of an op on these operands, if its type, the operands' types and the values of sizes
+    determine them; else, or if the op traps, 0."""
     row, result, attributes = OPS.get(node.op) or EFFECT_OPS.get(node.op), node.outputs[0].type, node.attributes
     if row is None or isinstance(result.dtype, HandleType):
         return 0

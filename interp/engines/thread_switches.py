@@ -14,8 +14,8 @@ SWITCH_SECONDS = 0.0002
 @contextmanager
 def frequent_switches() -> Iterator[None]:
     """Threads take turns every 0.2 ms meanwhile, instead of every 5 ms. A thread waits for its turn after each file
-    that it reads and each lock that it takes: an import beside a run in Python, or the end of a run beside an op that
-    needs Python's lock, waits hundreds of times."""
+    that it reads and each lock that it takes. So an import beside a run in Python waits hundreds of times, as does the
+    end of a run beside an op that needs Python's lock."""
     global _thread_count, _former_interval
     with _lock:
         if _thread_count == 0:

@@ -19,8 +19,8 @@ PassesWithout = Callable[[frozenset[str]], bool]
 
 
 class Blame(NamedTuple):
-    """The causes of a failure. `sets` are sets of optimisations without any one of which the program is right, each
-    without a part that can be left out; there are none if it is wrong with all of them disabled."""
+    """The causes of a failure. `sets` are minimal sets of optimisations: the program is right if one of the sets is
+    disabled. There are none if it is wrong with all optimisations disabled."""
 
     disabled_flags: tuple[str, ...]
     """The optimisations that were tried."""

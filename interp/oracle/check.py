@@ -234,8 +234,8 @@ def check_evaluator(program: Program, standard: CapturedRun, inputs: RunInputs) 
     """The verdict on the evaluator, which is sequential: it stops at the first trap, and where it reads a cell before
     the store.
 
-    Its limit on steps is the number of the machine's firings, since every node that it evaluates fires at least once;
-    except for a store, whose firing a limit may prevent, or which may wait for ever.
+    Its limit on steps is the number of the machine's firings, since every node that it evaluates fires at least once.
+    Stores are an exception: a limit may prevent their firing, or they may wait forever.
     """
     outcome, lines = standard.outcome, list[str]()
     values, limit = admit_arguments(outcome.graph, inputs.arguments), outcome.firings

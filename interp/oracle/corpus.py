@@ -1,4 +1,4 @@
-"""Corpora: texts with cases, each of which is run under the schedules of `check` and by the evaluator.
+"""Corpora: texts with cases. Each case is run under the schedules of `check`, and by the evaluator.
 
 A case says how a run must end. If the run becomes quiescent, its number of firings is the same under every schedule; if
 a limit or a broken rule ends it, `in N firings` applies to `waves` only.

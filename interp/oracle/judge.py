@@ -150,9 +150,8 @@ def program_window(program: Program) -> int:
 
 
 def uncertain_results(program: Program) -> frozenset[int]:
-    """The positions of the results that may differ by more than the windows of nodes: a node takes a result within a
-    window, and may enlarge the difference, as a subtraction of nearly equal numbers does; or a cond, loop or call may
-    do so."""
+    """The positions of the results that may differ by more than the windows of nodes. A node that takes a result within
+    a window may enlarge the difference, as a subtraction of nearly equal numbers does; so may a cond, loop or call."""
     windowed: set[str] = set()
     uncertain: set[str] = set()
     for node, window in node_windows(program.main.body):

@@ -1,9 +1,9 @@
 """Probes: the first token that a backend gets wrong, by node and tag.
 
-A probe of a value is a program that computes the same results and, as two more, how often the node of the value fires
-and the values that it computes, in program order. It needs nothing of the backend: the count and the values are
-threaded through loops, conds and calls as two more values of each. A probe may move what it looks for, as an optimiser
-sees another program. So it counts only if the backend's own results stay wrong in the same bits.
+A probe of a value is a program with two more results: how often the node of the value fires, and the values that it
+computes, in program order. It needs nothing of the backend: the count and the values are threaded through loops, conds
+and calls as two more values of each. A probe may move what it looks for, as an optimiser sees another program. So it
+counts only if the backend's own results stay wrong in the same bits.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class ProbedValue(NamedTuple):
 
 
 class WrongToken(NamedTuple):
-    """A token that a backend gets wrong: the node that sends it and its tag, what the reference sends and what the
-    backend does, in words. `events` is the number of events of the reference up to there, `rank` its place in program
+    """A token that a backend gets wrong: the node that sends it and its tag, and in words the values of the reference
+    and of the backend. `events` is the number of events of the reference up to there, `rank` its place in program
     order."""
 
     node: str

@@ -1,5 +1,5 @@
-"""The conformance protocol, version 1: what a backend says of itself, and what it answers. docs/conform.md describes
-it, docs/schemas/conform.json is its schema.
+"""The conformance protocol, version 1: how a backend describes itself, and its replies. docs/conform.md describes it,
+docs/schemas/conform.json is its schema.
 
 A backend is a process that reads requests from its standard input and writes replies to its standard output: JSON, one
 object a line, UTF-8. A reply repeats the `seq` of its request. Standard error is for people.
@@ -90,8 +90,8 @@ ALL_CAPABILITIES = Capabilities("", "", "")
 class Adapter(Protocol):
     """A backend in Python. It lives in a process of its own, and may crash there.
 
-    `compile` and what it returns raise Refusal for what the backend does not support; any other exception is an error
-    of the backend, unless the program traps.
+    `compile`, and the function that it returns, raise Refusal for features that the backend does not support. Any other
+    exception is an error of the backend, unless the program traps.
     """
 
     def describe(self) -> Capabilities: ...

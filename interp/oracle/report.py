@@ -90,7 +90,7 @@ def started_capabilities(backend: Backend) -> Capabilities:
 
 
 def program_results(backend: Backend, seed: int, count: int) -> Iterator[CaseResult]:
-    """Generated programs of what a backend supports; those that take the reference too long are left out."""
+    """Generated programs of ops that a backend supports, without those that take the reference too long."""
     capabilities = started_capabilities(backend)
     for number in range(count):
         case = generate_case(seed, number, capabilities)

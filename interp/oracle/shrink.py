@@ -37,9 +37,9 @@ MAX_TRIES = 600
 
 
 def shrink(case: FuzzCase, is_interesting: Callable[[FuzzCase], bool], max_tries: int = MAX_TRIES) -> FuzzCase:
-    """The smallest case found that is still interesting. First single parts on the values that they had, then small
-    changes: each candidate that is kept starts the search again from the place where it was found, until no candidate
-    is left or too many were tried. No candidate is tried twice."""
+    """The smallest case found that is still interesting. Candidates are first single parts of the program, on the
+    values that they had, then small changes. When a candidate still fails, the search continues with it from the same
+    position, until no candidate is left or too many were tried. No candidate is tried twice."""
     tried = {case_key(case)}
     tries = 0
 

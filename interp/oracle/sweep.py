@@ -253,8 +253,7 @@ def compare_group(sample: OpSample, group: str, operands: Sequence[Value], answe
 def flushed_elements(
     kernel: Any, operands: Sequence[npt.NDArray[Any]], actual: npt.NDArray[Any], window: int
 ) -> npt.NDArray[np.bool_]:
-    """Where results are those of operands of which some denormal ones count as zero, or such a result that counts as
-    zero itself."""
+    """The positions where results follow from counting some denormal operands, or the denormal result, as zero."""
     explained = np.zeros(actual.shape, bool)
     for choice in itertools.product(*((operand, flush_denormals(operand)) for operand in operands)):
         result = np.asarray(kernel(*map(admit, choice)))

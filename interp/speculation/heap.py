@@ -739,8 +739,8 @@ class ObjectTable:
         return [self.objects[row].__dict__ for row in self.rows[owner]] if has_dict(owner) else []
 
     def _check_namespaces(self, dicts: Mapping[type, Sequence[dict[Any, Any]]], containers: Iterable[int]) -> None:
-        """Raises LayoutMiss where one dict has the attributes of two objects, or is itself an object, or has variables
-        of a module: its keys have several vectors, so the graph would miss a write by another name."""
+        """Raises LayoutMiss if one dict has the attributes of two objects, or is itself an object, or has variables of
+        a module. Its keys then have several vectors, so the graph would miss a write by another name."""
         seen_ids, count = set(containers), 0
         size = len(seen_ids)
         for own_dicts in dicts.values():

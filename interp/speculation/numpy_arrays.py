@@ -1,8 +1,8 @@
 """Arrays of NumPy in a program: operators, functions, methods, items, and changes in place.
 
 An array that has a name is an object of the table, in the pool of its place, so identity and aliases are exact; its
-elements are a field of the pool. The result of an operation is a value without a name: without axes it is a scalar of
-NumPy, which never changes, and any other gets a row of the table where it is assigned, stored or passed on. A view has
+elements are a field of the pool. The result of an operation is a value without a name. Without axes it is a scalar of
+NumPy, which never changes; any other array gets a row of the table when it is assigned, stored or passed on. A view has
 the elements of another array, so it may be an operand, and gets no name; it is computed again if an array has changed
 since.
 """

@@ -1,7 +1,7 @@
 """Speculated functions: Python functions with objects and state, run as graphs under assumptions.
 
 A call is watched in Python, runs in the graph, or falls back to Python from its start. A run of the graph changes no
-object: what it has computed is committed after it has returned, when all assertions have passed.
+object: its results are committed after it has returned, when all assertions have passed.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ class SpeculativeGraph:
         return [key for key in self.generation.keys if not isinstance(key, FieldKey)]
 
     def encode(self, roots: dict[str, Any]) -> tuple[ObjectTable, list[Any]]:
-        """The objects of a call, and the arguments of the program, of which the table may pack some; raises LayoutMiss
+        """The objects of a call, and the arguments of the program, some of them packed by the table. Raises LayoutMiss
         if a value has another layout."""
         texts = self.generation.requirements.texts
         table = ObjectTable(

@@ -1,12 +1,11 @@
 """A walk over Python objects in machine code, for speculated functions: it follows the references in their attributes,
 and writes the attributes into vectors, by functions of Python's C API.
 
-A plan, which `walk.py` makes, says what to read: a header, then the classes, then the fields of each
-class and the names that its instances must not have. It refers to classes, names and types by address, so whoever has
-the plan keeps them alive. The walk holds Python's lock, and keeps alive what it
-reads more than once: code of the user may run all the same, when a dict compares keys that are not strings, or when the
-dict of an object is created and Python collects garbage. Where an object is not as the plan says, the walk gives up,
-and Python reads the objects.
+A plan, which `walk.py` makes, says what to read: a header, then the classes, then the fields of each class and the
+names that its instances must not have. It refers to classes, names and types by address, so whoever has the plan keeps
+them alive. The walk holds Python's lock, and keeps alive the objects that it reads more than once. Code of the user may
+run all the same: when a dict compares keys that are not strings, or when the dict of an object is created and Python
+collects garbage. Where an object is not as the plan says, the walk gives up, and Python reads the objects.
 """
 
 from __future__ import annotations
@@ -237,11 +236,11 @@ def walk(plan, objects, namespaces, count, outside, memory, size, base, offsets,
     to the list `namespaces` the dicts of the attributes of all.
 
     `memory` is zeros, but for the first row. It has rows of `size` words, then a word for each class, the slots, and a
-    hash table. Row 0 has the number of the class of each object, row 1 its number among those of its class; the other
-    rows are vectors of fields, of which those of bools have a byte for each object. The words of the classes receive
-    the numbers of their objects, which have `capacities`. The vectors of arrays begin at the address `base`, each at
-    its offset; they have a row for each object of their class. `outside` has the addresses of dicts with variables that
-    the program reads.
+    hash table. Row 0 has the number of the class of each object, row 1 its number among those of its class. The other
+    rows are vectors of fields; vectors of bools have a byte for each object. The words of the classes receive the
+    numbers of their objects, which have `capacities`. The vectors of arrays begin at the address `base`, each at its
+    offset; they have a row for each object of their class. `outside` has the addresses of dicts with variables that the
+    program reads.
 
     Returns the number of objects; UNPLANNED; TOO_SMALL if `memory` is; or TOO_SMALL - 1 - k if there are more objects
     of class k.

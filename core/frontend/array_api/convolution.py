@@ -64,8 +64,9 @@ def conv(
     `input_dilations` the distance between elements of x, with zeros between them; all are 1 by default, and an integer,
     or one for each spatial axis.
 
-    Raises Invalid (V4) for other numbers of axes, weights of unknown size, channels that the groups do not divide, and
-    different numbers of channels, which trap where they are open; and for "SAME" with strides where sizes are unknown.
+    Raises Invalid (V4) for other numbers of axes, weights of unknown size, channels that the groups do not divide,
+    different numbers of channels, and "SAME" with strides if sizes are unknown. Different numbers of channels that only
+    the run knows are a trap.
 
     >>> conv([[[1.0, 2.0, 3.0]]], [[[1.0, 1.0]]]).tolist()
     [[[3.0, 5.0]]]

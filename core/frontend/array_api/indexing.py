@@ -133,7 +133,7 @@ def getitem(x: Any, key: Any) -> Any:
 
 
 def stack_indices(entry: Any) -> Any:
-    """A list of indices of which some are symbolic as an array; anything else unchanged."""
+    """A list of indices, some of them symbolic, as an array; anything else unchanged."""
     if type(entry) is list and any(isinstance(part, Symbol) for part in entry):
         return apply("concat", *(apply("reshape", part, shape=(1,)) for part in entry), axis=0)
     return entry

@@ -204,8 +204,8 @@ def clip_by_norm(x: Any, norm: Any, /) -> Any:
 
 def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     """Nested arrays of floats and `tl.Rows`, scaled down by a common factor so that the L2 norm of all together is at
-    most `norm`; and that norm before the scaling, float32 for floats of 16 bits. If it is infinite or NaN, all elements
-    become NaN.
+    most `norm`. The second result is the norm before the scaling, a float32 for floats of 16 bits. If it is infinite or
+    NaN, all elements become NaN.
 
     Raises Usage where there are no arrays.
 

@@ -1,4 +1,5 @@
-"""Adjoints of what tapes record: of ops by the gradient rules of their rows, of calls by their pullbacks."""
+"""Adjoints of the operations that tapes record: of ops by the gradient rules of their rows, of calls by their
+pullbacks."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ def record_call(
 
 
 def instantiate_adjoint(adjoint: Any, value: TapeArray) -> Any:
-    """An adjoint in the shape of its value, as far as the types show; zeros where it is None."""
+    """An adjoint in the shape of its value, summed where the value was broadcast; zeros if it is None."""
     if adjoint is not None:
         fits = value._type.admits(to_operand(adjoint).type)
         return adjoint if fits else apply("sum_like", adjoint, value)

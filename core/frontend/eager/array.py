@@ -1,7 +1,7 @@
 """Concrete arrays: the eager counterpart of symbols, with the operators and methods of the standard.
 
-The class of a result follows the operands: a concrete array if one of them is one; else NumPy's if one of them is; for
-Python numbers and lists alone, Python numbers and NumPy arrays.
+The class of a result follows the operands: it is a concrete array if one of them is one, else NumPy's class if one of
+them has it. Python numbers and lists alone give Python numbers and NumPy arrays.
 """
 
 from __future__ import annotations

@@ -37,10 +37,10 @@ from .recording import TapeArray, is_float_array, record_entry
 def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
     """A function with its own gradient: `function` returns its value and a pullback.
 
-    The pullback takes the adjoint of the value, nested as the value, and returns the adjoints of the arguments: a tuple
-    with one per argument, nested as the argument, or the adjoint alone if there is one argument. None means 0. The
-    pullback calls ops, and may use values that the function has computed. It must map 0 to 0, since it may or may not
-    be called for an adjoint of 0. Other values that the function closes over are constants for gradients of the value.
+    The pullback takes the adjoint of the value, nested like the value. It returns a tuple with an adjoint for each
+    argument, nested like the argument; or the adjoint alone, if there is one argument. None means 0. The pullback calls
+    ops, and may use values that the function has computed. It must map 0 to 0, since it may or may not be called for an
+    adjoint of 0. Other values that the function closes over are constants for gradients of the value.
 
     The custom gradient applies on tapes, in traces, and at every order: a gradient of the gradient differentiates the
     pullback and the computed values that it closes over. In a trace the pullback has no effects, such as `tl.callback`

@@ -95,7 +95,7 @@ class TapeProtocol(Protocol):
         """Whether a variable is watched, or will be when it is read."""
 
     def resolve_watched_array(self, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray | None:
-        """The array by which this tape knows a variable of this value, which other tapes know as `array`. None where
+        """The array that stands for a variable of this value on this tape; on other tapes it is `array`. None where
         this tape sees the variable for the first time."""
 
     def watch_variable(self, variable: Resource, value: StoredValue, outer_array: TapeArray, array: TapeArray) -> None:

@@ -42,7 +42,7 @@ class WatchedVariable(NamedTuple):
     outer_array: TapeArray
     """The array by which other tapes know that value."""
     tape_array: TapeArray
-    """The array by which this tape knows it, and with respect to which it differentiates."""
+    """The array that stands for it on this tape, and with respect to which the tape differentiates."""
 
 
 class Tape:
@@ -251,7 +251,7 @@ class Tape:
         return variable.trainable or variable in self._watched_variables
 
     def resolve_watched_array(self, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray | None:
-        """The array by which this tape knows a variable of this value, which other tapes know as `array`. None where
+        """The array that stands for a variable of this value on this tape; on other tapes it is `array`. None where
         this tape sees the variable for the first time. A value assigned since then is an ordinary value."""
         watched_variable = self._watched_variables.get(variable)
         if watched_variable is None:

@@ -1,8 +1,8 @@
 """Variables: state that persists from one run to the next.
 
-Outside a trace, a variable holds a concrete array, and assignment replaces it. In a trace, it is captured by reference:
-its value is one more parameter of the program, assignments are threaded through branches, loops and calls in program
-order, and its final value is one more result, which is stored when the run has returned.
+Outside a trace, a variable holds a concrete array, and assignment replaces it. A trace captures it by reference: its
+value is a further parameter of the program. Assignments are threaded through branches, loops and calls in program
+order. Its final value is a further result, which is stored when the run has returned.
 """
 
 from __future__ import annotations

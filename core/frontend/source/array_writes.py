@@ -98,9 +98,9 @@ def note_known_result(result: Any, operands: Iterable[Any]) -> Any:
 def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
     """Announce a change of an array of NumPy, with these as elements, operands or indices.
 
-    If it will hold what only the program knows, the function is traced again, with this array, or that of which it is a
-    part, as a value of the program. Raises Invalid (F4) for an array that the function has not created, or of which
-    the trace has copies."""
+    If it will have elements that only the program knows, the function is traced again, with this array, or the array
+    that it is a part of, as a value of the program. Raises Invalid (F4) for an array that the function has not created,
+    or that the trace has copied."""
     region = current_region()
     if region is None:
         return
@@ -112,8 +112,8 @@ def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
 
 
 def make_value(array: np.ndarray[Any, Any]) -> None:
-    """Have the function traced again, with this array of NumPy, or that of which it is a part, as a value of the
-    program, if the function has created it."""
+    """If the function has created this array of NumPy, have the function traced again, with the array, or the array
+    that it is a part of, as a value of the program."""
     if is_created(array):
         raise ChangedArray(_builder().known_arrays[id(owner_of(array))][1])
 
@@ -208,8 +208,8 @@ def _check_mutable(array: Symbol) -> None:
 
 
 def check_not_copied(array: Any) -> None:
-    """Raises Invalid (F4) for a change of an array, symbolic or of NumPy, of which the trace has copies: they would not
-    see it."""
+    """Raises Invalid (F4) for a change of an array, symbolic or of NumPy, that the trace has copied: the copies would
+    not change."""
     owner = owner_of(array)
     copied = copied_arrays(owner).get(id(owner))
     if copied is not None:

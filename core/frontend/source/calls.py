@@ -267,8 +267,8 @@ def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> An
 
 
 def _arrays_in_use(candidates: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """The arrays of NumPy that have the elements of these objects, and of which a change must be announced: all, where
-    it may have to be undone, else those of which the trace has copies."""
+    """The arrays of NumPy that have the elements of these objects, and whose changes must be announced: all of them, if
+    a change may have to be undone; else those that the trace has copied."""
     parts = [part for each in candidates for part in (each if type(each) in (list, tuple) else (each,))]
     owners = {id(part): owner_of(part) for part in parts if isinstance(part, np.ndarray)}.values()
     return [owner for owner in owners if active_journal() is not None or id(owner) in copied_arrays(owner)]

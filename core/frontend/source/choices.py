@@ -176,8 +176,8 @@ def _longer_strings(before: Sequence[Any], after: Sequence[Any]) -> list[str]:
 
 
 MIN_CHAIN = 3
-"""The fewest strings in a list, each of which contains the one before, after which a longer one shows that a loop makes
-ever longer ones. With fewer, they may be words that are all known, such as "Fizz" and "FizzBuzz"."""
+"""If this many strings each contain the one before, the loop is taken to make ever longer strings. With fewer, they may
+be words that are all known, such as "Fizz" and "FizzBuzz"."""
 
 
 def with_longer_items(before: Any, after: Any, scope: Scope) -> Any:
@@ -363,8 +363,7 @@ def created_attributes(contents: Iterable[Any], created: Collection[int]) -> lis
 
 
 def _is_outer(value: Any, own_keys: Collection[tuple[Any, ...]]) -> bool:
-    """Whether an object refers to no value that the region under trace computes, as far as it is known what it refers
-    to."""
+    """Whether an object refers to no value that the region under trace computes, as far as its references are known."""
     region, pending, seen = current_region(), [value], set[int]()
     for part in pending:  # a worklist: the loop appends to it
         if id(part) in seen:

@@ -199,8 +199,8 @@ def _insert(tree: Tree, symbols: Iterator[Any]) -> Any:
 
 
 def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -> bool:
-    """Whether a result can be rebuilt from its leaves in the caller: its lists, dicts and sets are new, each is there
-    once, and it has no object that may refer to values of the function."""
+    """Whether a result can be rebuilt from its leaves in the caller: its lists, dicts and sets are new and occur once,
+    and no object in it may refer to values of the function."""
     pending, identities = [result], list[int]()
     for item in pending:  # a worklist: the loop appends to it
         if type(item) in (list, *DICT_CLASSES, TracedSet):

@@ -1,10 +1,10 @@
 """`try` with handlers: exceptions on which symbolic conditions decide, and that the same function catches.
 
-The body runs up to its first check that a handler catches (`tries.py`). What it has changed is undone, and the `try`
-becomes a branch on the condition of the check, in whose branches the body runs again: in one branch the check passes,
-in the other one it raises its exception, which reaches the handlers as in Python. So a body with n such checks becomes
-n nested branches. A loop of the program ends where a check of its body fails; after the loop, the program checks how it
-ended. A recursive function is not run again in its caller: the exceptions that it may raise are refused."""
+The body runs up to its first check that a handler catches (`tries.py`). Its changes are undone, and the `try` becomes a
+conditional on the predicate of the check. The body runs again in both branches: in one of them the check passes; in the
+other it raises its exception, which reaches the handlers as in Python. So a body with n such checks becomes n nested
+branches. A loop of the program ends where a check of its body fails; after the loop, the program checks how it ended. A
+recursive function is not run again in its caller: the exceptions that it may raise are refused."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ from .writes import delete_item as delete_known_item
 from .writes import set_item as set_known_item
 
 MAX_ASSIGNED_ITEMS = 256
-"""The most items of a list of which one is assigned at a symbolic index: each is a node of the program."""
+"""The most items of a list that a symbolic index may assign to: each is a node of the program."""
 
 
 def is_symbolic_index(index: Any) -> bool:
@@ -169,8 +169,8 @@ def select(items: Sequence[Any], index: Any) -> Any:
 
 
 def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
-    """`container[index]`, of a list of lists, or of the values of a dict, of which it is the one at this key: a change
-    of the item is one in the list at that place."""
+    """`container[index]`, an item of a list of lists, or of the values of a dict, where `key` is its key: a change of
+    the item also changes the container there."""
     taken = find_taken_item(container, index)
     if taken is not None:
         return taken
@@ -395,8 +395,8 @@ def _is_open_slice(container: list[Any], index: slice, values: Any) -> bool:
 
 @contextmanager
 def refresh_taken_items(*, in_arrays: bool = False) -> Iterator[None]:
-    """Take lists again after the block, if it changes one of the lists of which they are one; with `in_arrays` also
-    those in lists of symbolic length, whose items it does not move."""
+    """Read lists again after the block, if it changes one of the lists that they may be. With `in_arrays`, also lists
+    in lists of symbolic length, whose items the block does not move."""
     before = [(origin, contents_of(origin.container)) for origin in valid_origins() if in_arrays or is_choice(origin)]
     yield
     for origin, contents in before:

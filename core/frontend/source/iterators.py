@@ -123,7 +123,7 @@ def _slice(operators: Operators, name: Any, iterable: Any, *bounds: Any) -> Any:
 
 
 def _take_over(iterable: Any) -> Any:
-    """An iterable of which only the code under trace takes the items: a generator has no items for anything else."""
+    """An iterable whose items only the code under trace takes: a generator has no items for anything else."""
     return register_created(iterable) if isinstance(iterable, PushedItems) else iterable
 
 

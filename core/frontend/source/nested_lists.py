@@ -1,5 +1,5 @@
-"""Lists in lists and dicts: where a list comes from that was taken at an index or key that is known only at run time,
-and of which lists it is one.
+"""Lists in lists and dicts: the origin of a list that was taken at an index or key known only at run time, and the
+lists that it may be.
 
 Python has one object in both places, a trace has a copy. So a change of the copy is written where it comes from, and
 the copies of places that may be the same one are taken again. What is known about this is noted in
@@ -23,8 +23,8 @@ class ItemOrigin(NamedTuple):
 
     item: list[Any]
     container: Any
-    """The list with stacked items, or the dict with stacked entries, that it was taken from, or the tuple of lists of
-    which it is one."""
+    """The list with stacked items, or the dict with stacked entries, that it was taken from; or the tuple of the lists
+    that it may be."""
     index: Any
     """Its index, or its key in a dict with stacked entries."""
     items: list[Any]
@@ -36,12 +36,12 @@ class ItemOrigin(NamedTuple):
     region: RegionBuilder
     """The region under trace when the item was taken."""
     key: Any = None
-    """The key of the dict whose values the lists are of which it is one."""
+    """The key in the dict whose values are the lists that it may be."""
 
 
 def note_origin(item: list[Any], container: Any, index: Any, key: Any = None) -> None:
-    """Note that a list is the item of another one at an index, or the value of a dict, or one of several lists, which
-    may be those of a dict with the one at this key."""
+    """Note that a list is the item of another list at an index, or the value of a dict, or one of several lists; `key`
+    is its key if these are the values of a dict."""
     region = current_region()
     assert region is not None, "only a trace has symbolic lengths and indices"
     aliases = region.specialization.aliases
@@ -226,8 +226,8 @@ def can_forget(repeated: RepeatedIndex) -> bool:
 
 
 def note_assigned_origin(container: Any, index: Any, item: Any) -> None:
-    """Note, once a list or dict has an item at an index or key, that the item, if it is a new list, is the one there: a
-    change of it is one of the list at that place."""
+    """After an item was stored at an index or key of a list or dict: if it is a new list, note its origin, so that a
+    change of it also changes the container there."""
     aliases = current_aliases()
     is_noted = id(item) in aliases.item_origins or id(container) in aliases.shared_lists
     if current_region() is not None and type(item) is list and not is_noted:

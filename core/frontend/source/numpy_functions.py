@@ -1,7 +1,8 @@
 """The functions of NumPy on symbolic arrays and numbers, by functions of tagloom that compute the same values.
 
-NumPy's promotion holds: an int64 array beside a float becomes float64. What tagloom has no exact counterpart for, or
-has only for other dtypes or keywords, is left to the refusal of `Symbol`, which names the function of tagloom.
+NumPy's promotion holds: an int64 array beside a float becomes float64. Functions without an exact counterpart in
+tagloom, or with one for other dtypes or keywords only, are left to the refusal of `Symbol`, which names the function of
+tagloom.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Operators: what the constructs of Python do in converted code, by the type of what they test, iterate over, or call.
+"""Operators: the meaning of Python's constructs in converted code, by the type of the value that they test, iterate
+over, or call.
 
 A converted function calls these as `ag__.NAME`. With concrete values each does what Python does; with symbolic values
 it stages: a branch or loop becomes one of another system. `Operators` is the same for all systems; a subclass stages to
@@ -947,7 +948,7 @@ class Operators(ABC):
         return self.is_symbolic(key) or any(user_method(key, BINARY[symbol].method) for symbol in _ORDER)
 
     def _extremum(self, original: Any, symbol: str, *arguments: Any, key: Any = None, **default: Any) -> Any:
-        """`max` or `min`: the first of which no later one is greater or less, as the symbol says."""
+        """`max` or `min`: the first item that no later one exceeds by `symbol`, which is `>` or `<`."""
         items = list(arguments if len(arguments) > 1 else self.call(iter, *arguments))
         keys = items if key is None else [self.call(key, item) for item in items]
         if not any(map(self.orders_by_choice, keys)):

@@ -104,9 +104,9 @@ def _as_python(error: Exception) -> Any:
 
 
 def _examples(operands: Sequence[Any]) -> list[Any] | None:
-    """Operands of which some are symbolic numbers and others are values of Python's own classes, with an example in
-    place of each number: Python raises the same for them. None for all others, such as a tuple of symbolic values,
-    which the operation itself refuses."""
+    """Operands, some of them symbolic numbers, the others values of Python's own classes, with an example in place of
+    each number: Python raises the same for them. None for all others, such as a tuple of symbolic values, which the
+    operation itself refuses."""
     if not any(
         type(operand) in _CLASSES for operand in operands
     ):  # first, since the class of a variable reads its value

@@ -659,9 +659,8 @@ class ProgramOperators(Operators):
         *,
         is_held: bool = False,
     ) -> Any:
-        """A loop over known numbers, which runs in Python; its rest is staged where many iterations are left and a
-        symbolic condition may end it early, or arrays hold the items at these positions; or where it has become too
-        long."""
+        """A loop over known numbers, which runs in Python. Its rest is staged if many iterations are left and a
+        symbolic condition may end it early or its items lie in arrays, or if it has added too many nodes."""
         loop, position, start = register_created(ExitLoop(form)), 0, self.position()
         names = [*live, *([last] if last else [])]
         variables = Variables(state, names)
@@ -687,8 +686,8 @@ class ProgramOperators(Operators):
         return loop.exit_number
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_iterations: int = 0) -> bool:
-        """Stage what is left of a loop whose iterations are known, and began at this position, where it has added more
-        than MAX_UNROLLED_NODES nodes, or has this many iterations left on a symbolic condition."""
+        """Stage the rest of a loop over known items that began at this position, if it has added more than
+        MAX_UNROLLED_NODES nodes, or has this many iterations left under a symbolic condition."""
         return start is not None and staging.stage_rest(start, variables, stage, conditional_iterations)
 
     def count_iteration(self, variables: Variables) -> None:

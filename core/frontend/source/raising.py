@@ -87,8 +87,8 @@ def _has_run_time_values(value: Any) -> bool:
 
 
 def is_raised_after_effects(region: RegionBuilder, error: Exception) -> bool:
-    """Whether an exception that no symbolic condition decides on follows assertions, prints, calls or other operations
-    of the program that may trap: then it is part of the program, too, since these come first."""
+    """Whether an exception that is raised for certain follows assertions, prints, calls or other operations of the
+    program that may trap. These come first, so the exception must be part of the program, too."""
     if not is_raised(error):
         return False
     traps = possible_traps(region.nodes, region.specialization)
@@ -261,8 +261,8 @@ def _trap_of(node: Node) -> type[Exception] | None:
 
 
 def _program_nodes(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[Node]:
-    """The nodes of a function that may trap, as far as their results say: these, those in their regions, and those of
-    the functions that they call."""
+    """The nodes of a function that may trap, as far as their results show it: these nodes, those in their regions, and
+    those of the functions that they call."""
     builder = function.program_builder
     for node in nodes:
         if any(result.name in function.certain_results for result in node.results):

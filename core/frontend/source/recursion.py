@@ -1,10 +1,10 @@
 """Python functions that call themselves under a symbolic condition: functions of the program, and their state.
 
-Such a function has a parameter for each of its arguments. What it changes outside of itself (nonlocal and global
-variables, attributes, the items of lists, dicts and sets) is passed along: its content before the call is a further
-argument, its content after the call a further result, as in store-passing style. What that is shows in the trace of
-the body. So the outermost call begins with no state, and is traced again where a body changes a place that is not part
-of the state yet, or changes its structure or type.
+Such a function has a parameter for each of its arguments. The state that it changes outside of itself (nonlocal and
+global variables, attributes, the items of lists, dicts and sets) is passed along, as in store-passing style: the
+content before the call is a further argument, the content after the call a further result. What that is shows in the
+trace of the body. So the outermost call begins with no state, and is traced again where a body changes a place that is
+not part of the state yet, or changes its structure or type.
 """
 
 from __future__ import annotations
@@ -451,8 +451,8 @@ class Recursion:
         names: tuple[str, ...],
         opened: dict[str, StatePart],
     ) -> FunctionSpec:
-        """The function of the program: its parameters are those of the Python function but for shared arguments, the
-        leaves of arguments that get longer, and those of the state."""
+        """The function of the program. Its parameters are those of the Python function without shared arguments, the
+        leaves of arguments that get longer, and the leaves of the state."""
         state = tuple(self.state.values())
 
         def run(*values: Any) -> Any:
@@ -653,7 +653,7 @@ def _has_longer_argument(signature: inspect.Signature, outer: PythonCall, argume
 
 
 def _known_length(value: Any) -> int | None:
-    """The length of a list, or a measure of that of a string, as far as it is known; None for all others."""
+    """The length of a list, or a measure of the length of a string, if it is known; None for all others."""
     if isinstance(value, CodePoints):
         value = value.codes
     if isinstance(value, str | Text):

@@ -1,4 +1,4 @@
-"""Scopes: which names a function binds, and which names statements of it read and write.
+"""Scopes: the names that a function binds, and the names that its statements read and write.
 
 A nested function, class or comprehension is a scope of its own. What it reads counts as read where it stands, except
 that a nested function may read a name at any later time (`captured_names`). One that stands for a comprehension runs at

@@ -52,8 +52,7 @@ class LoopListChange(BaseException):
 
 
 def has_sole_name(value: Any) -> bool:
-    """Whether the code under trace has created a list, without lists in it, of which no branch, loop or list has a copy
-    that it may be."""
+    """Whether the code under trace has created a list, without lists in it, that no branch, loop or list has copied."""
     aliases = current_aliases()
     if type(value) is not list or id(value) in aliases.renamed_lists or id(value) in aliases.item_origins:
         return False

@@ -197,7 +197,7 @@ class TracedBranch(NamedTuple):
     """The keys of the lists in the contents that have no other name."""
 
     def is_new(self, container: Any) -> bool:
-        """Whether the branch creates a list or dict, as far as that matters: it has values that the branch computes."""
+        """Whether the branch creates a list or dict, or computes values in it."""
         if id(container) in self.created:
             return True
         if ItemsPlace(container).key in self.contents:
@@ -550,8 +550,8 @@ class _Merger:
         then: TracedBranch,
         otherwise: TracedBranch,
     ) -> tuple[Any, Any]:
-        """Two contents of which one or both are not assigned, with a value like the other one in its place; twice
-        UNBOUND if there is none. Notes which branch assigns the piece."""
+        """Two contents, one or both unassigned. A value like the other content replaces the unassigned one; if both are
+        unassigned, both are UNBOUND. Notes which branch assigns the piece."""
         is_then_missing, is_else_missing = is_unassigned(then_value), is_unassigned(else_value)
         side, branch = (then_value, then) if is_then_missing else (else_value, otherwise)
         reason = side.reason if isinstance(side, Undefined) else f"the branch at {branch.location} does not assign it"
@@ -603,7 +603,8 @@ class _Merger:
         return _Selected(len(self.pairs) - 1)
 
     def _unify_numbers(self, then_tree: Tree, else_tree: Tree) -> tuple[Tree, Tree]:
-        """Two pieces of state whose numbers are of one kind, as far as one branch may have a lower one."""
+        """Two pieces of state with numbers of one kind: the lower kind of one branch becomes the higher kind of the
+        other, where Python allows it."""
         if then_tree.treedef != else_tree.treedef:
             return then_tree, else_tree
         leaves: tuple[list[Any], list[Any]] = ([], [])
@@ -762,11 +763,11 @@ class CarriedPlace(NamedTuple):
     """The content at the start."""
     names: list[str]
     own_arrays: Mapping[int, MutableArray] = MappingProxyType({})
-    """By their positions, the leaves at the start that are arrays of which no other place has a copy. So an iteration
-    may change them, and give them other names."""
+    """By their positions, the leaves at the start that are arrays which no other place shares. So an iteration may
+    change them, and give them other names."""
     sources: Mapping[int, MutableArray] = MappingProxyType({})
-    """By their positions, the arrays that the loop changes, and of which an iteration leaves a copy: the next one must
-    not use the copy after its change."""
+    """By their positions, the arrays that the loop changes and that an iteration copies: the next iteration must not
+    use the copy after its change."""
 
     has_own_list: bool = False
     """Whether the content is a list that has no other name, so that an iteration may change it."""
@@ -1027,8 +1028,8 @@ class _LoopState:
             place.write(Undefined(place.label, "a loop has given its name to another array"))
 
     def change_structure(self, change: _StructureChange, function: Specialization) -> None:
-        """Let a place start with another structure. Raises Invalid (F4) where loops of the function do so too often,
-        and (V5) where each iteration gives the place more values."""
+        """Let a place start with another structure. Raises Invalid (F4) if that happens too often in the loops of the
+        function, and (V5) if each iteration gives the place more values."""
         function.length_changes += 1
         if function.length_changes > MAX_LENGTH_CHANGES:
             raise Invalid(
@@ -1445,8 +1446,8 @@ class _StagedLoop:
                 check_not_copied(changed.get(position))
 
     def _check_next_arrays(self, carried: CarriedPlace) -> None:
-        """Raises Invalid (F4) where an own array after an iteration is also elsewhere, or was there before the loop; an
-        array that is a copy in the loop must become an own one, too."""
+        """Raises Invalid (F4) if another place also has such an array after an iteration, or the array was there before
+        the loop. An array that is copied in the loop must become an array of its own, too."""
         journal, others = active_journal(), set[int]()
         assert journal is not None, "the body of a loop has one"
         for key, contents in self.own_contents.items():
@@ -1522,8 +1523,8 @@ class _StagedLoop:
         return unified
 
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
-        """Raises _StructureChange where a place had no values, and has a list of some, or another option of a choice,
-        after an iteration; and Invalid where the keys of a dict are in another order."""
+        """Raises _StructureChange if an empty place has a list with values, or another option of a choice, after an
+        iteration; and Invalid if the keys of a dict are in another order."""
         with suppress(DifferentItems):
             raise _StructureChange(place, prototype(self._unify_with_start(place, before, content)))
         start, tree = split(before).treedef, split(content).treedef

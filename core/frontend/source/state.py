@@ -302,8 +302,8 @@ active_journal: Callable[[], Journal | None] = _JOURNAL.get
 
 
 def is_outside(value: TracedValue) -> bool:
-    """Whether a value is of another function than that under trace, and a change of what has it would be lost: no
-    journal passes it on, since `tl.grad` or the like traces the function."""
+    """Whether a value belongs to another function than that under trace, so that a change of its container would be
+    lost: `tl.grad` or the like traces the function, and no journal passes the change on."""
     region, journal = current_region(), active_journal()
     function = None if region is None else region.specialization
     return value.region.specialization is not function and (journal is None or journal.function is not function)
@@ -316,8 +316,8 @@ def staging_depth() -> int:
 
 
 class NotIsolated(BaseException):
-    """Raised where a call of a Python function must run in its caller. With `is_lasting`, all calls of it must: it
-    changes what is outside of it, or returns what is not a value.
+    """Raised where a call of a Python function must run in its caller. With `is_lasting`, all its calls must: it
+    changes state outside of itself, or returns an object that is not a value.
 
     It derives from BaseException, so that `except Exception` in user code does not catch it.
     """

@@ -210,7 +210,7 @@ def check_operation(op: str, operands: Sequence[TracedOperand], attributes: Attr
 
 
 def refused_trap(op: str, error: type[Exception]) -> Invalid:
-    """The error for an operation in a `try` of which no branch can tell whether it raises an exception."""
+    """The error for an operation in a `try` that raises an exception in some runs, where no branch can decide on it."""
     return Invalid(
         f"{op} may raise {error.__name__} in a `try`, when the program runs",
         rule="F4",

@@ -1,13 +1,13 @@
 """Which lists and dicts under trace may be one object, or may share items.
 
-Python has one object where a trace may have copies: an array has copies of the lists that are its rows, and a branch or
-loop leaves a new list that stands for one of several. So a change by one name must reach the other names. The front end
-for Python (`core/frontend/source`) notes here where each list comes from, and who may share what. By that it writes a
-change to all copies, or refuses it.
+A trace may have copies of an object that is one in Python: an array has copies of the lists that are its rows, and a
+branch or loop leaves a new list that stands for one of several. So a change by one name must reach the other names. The
+front end for Python (`core/frontend/source`) notes here where each list comes from, and who may share what. By that it
+writes a change to all copies, or refuses it.
 
-There are two kinds of notes. An origin (`item_origins`, `list_choices`) says of which object a list is a copy: changes
-of the list are written there. All other notes say what may be so. They can only have more changes refused, so most of
-them stay where code under trace is undone.
+There are two kinds of notes. An origin (`item_origins`, `list_choices`) names the object that a list is a copy of:
+changes of the list are written there. All other notes say what may be so. They can only have more changes refused, so
+most of them stay where code under trace is undone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Aliases:
     repeated_indices: dict[int, list[RepeatedIndex]] = field(default_factory=dict)
     """For lists of symbolic length: the indices of items that are in another place of the list, too."""
     stacked_lists: dict[int, dict[int, Any]] = field(default_factory=dict)
-    """For lists of symbolic length: the lists that were their items, of which arrays may have copies."""
+    """For lists of symbolic length: the lists that were their items, and that arrays may have copied."""
     outdated_lists: dict[int, Any] = field(default_factory=dict)
     """The lists that must not be read any more: a list that may be the same one was changed."""
     created_lists: dict[int, Any] = field(default_factory=dict)

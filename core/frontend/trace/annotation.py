@@ -191,9 +191,9 @@ class FunctionSpec:
         return parameter.default if is_typed else StaticLeaf(parameter.default)
 
     def keep_defaults_static(self, arguments: Sequence[Any], values: Collection[Any] = ()) -> list[Any]:
-        """The arguments with which a derived function is traced, from those that `bind` returns for a call of this one:
-        the default of an omitted argument is static, so that its numbers take any dtype that fits. The arguments at the
-        positions `values` are values in any case."""
+        """The arguments with which a derived function is traced, from the arguments that `bind` returns for a call of
+        this one. The default of an omitted argument is static, so that its numbers take any dtype that fits. The
+        arguments at the positions `values` are values in any case."""
         defaults = [self.default(name) if self.has_default(name) else None for name, _ in self.declared_parameters]
         return [
             default if isinstance(default, StaticLeaf) and argument is default.value and k not in values else argument

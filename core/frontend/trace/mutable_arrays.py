@@ -215,7 +215,7 @@ class LoopCopy(NamedTuple):
 
 
 def loop_copy(array: Any) -> LoopCopy | None:
-    """The array that a loop carries which this array is, or of which it may be a part."""
+    """The array carried by a loop that is this array, or that it may be a part of."""
     copies, part = current_aliases().loop_copies, array
     while part is not None:
         if id(part) in copies and copies[id(part)].loop.is_traced:

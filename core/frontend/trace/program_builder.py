@@ -164,7 +164,7 @@ class ProgramBuilder:
         self.known_arrays: dict[int, tuple[weakref.ref[Any], str]] = {}
         """The arrays of NumPy that functions have created while they were traced, by identity, with their lines."""
         self.copied_arrays: dict[int, Any] = {}
-        """The arrays of NumPy of which the trace has copies, by identity, each with the line of the copy: any function
+        """The arrays of NumPy that the trace has copied, by identity, each with the line of the copy: any function
         under trace may change one."""
         self.nesting_depth = 0
         self.nesting_errors: list[Invalid] = []
@@ -291,8 +291,8 @@ class ProgramBuilder:
     def trace_specialization(self, function: Specialization) -> None:
         """Trace the body of a function on symbolic parameters, and update its signature.
 
-        Each row of an argument that is a list of lists is a list of its own where the function changes rows, or is
-        refused without: only so the trace knows which is which."""
+        If an argument is a list of lists, and the function changes rows or would be refused otherwise, each row is
+        traced as a list of its own, so that the trace can tell the rows apart."""
         function.is_under_trace = True
         signature = function.signature
         is_last = function.has_rows_of_their_own or not any(has_packed_rows(t.treedef) for t in function.argument_types)
@@ -403,10 +403,10 @@ class ProgramBuilder:
     def infer_number_types(
         self, function_spec: FunctionSpec, argument_types: tuple[TreeType, ...], numbers: WeakTypes
     ) -> tuple[TreeType, ...]:
-        """The argument types of a call with Python numbers: a number takes the dtype, of its kind, that recursive calls
-        of the function give to the parameter, as a loop variable takes that of its next value; or else the one with
-        which the results have the types that they have for a number in the parameter's place. `numbers` are the weak
-        values of the leaves that are Python numbers.
+        """The argument types of a call with Python numbers. A number takes the dtype, of its kind, that recursive calls
+        of the function give to the parameter, as a loop variable takes that of its next value. Otherwise it takes the
+        dtype for which the results have the same types as for a number in its place. `numbers` are the weak values of
+        the leaves that are Python numbers.
 
         The function is traced with the numbers as weak values, until no type changes."""
         while any(numbers):
@@ -790,9 +790,9 @@ def _has_items(container: Any, before: list[Any]) -> bool:
 
 
 def check_current(*values: Any) -> None:
-    """Raises Invalid (F4) for a list, which may be an item of one of these values, that was changed under another name:
-    as an item of a list of symbolic length, or by a variable to which a branch or loop may have given it. The trace has
-    the list from before."""
+    """Raises Invalid (F4) if one of these values is or contains a list that was changed under another name: as an item
+    of a list of symbolic length, or by a variable that a branch or loop may have assigned it to. The trace has the list
+    from before."""
     aliases = current_aliases()
     outdated, renamed = aliases.outdated_lists, aliases.renamed_lists
     pending = list(values) if outdated or renamed else []
@@ -1467,8 +1467,8 @@ def weak_number(value: object) -> int | float | None:
 class TracedValue:
     """A symbolic value: a name in a region under trace, its type, and the line that made it.
 
-    `weak_value` marks a weak value: a Python number, as far as inference knows, that takes the dtype of the other
-    operands. It is 1 or 1.0, which says whether the number is an int or a float. See `WeakTypes`.
+    `weak_value` marks a weak value: a Python number, which takes the dtype of the other operands. It is 1 or 1.0, which
+    says whether the number is an int or a float. See `WeakTypes`.
     """
 
     region: RegionBuilder

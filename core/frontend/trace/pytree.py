@@ -799,7 +799,7 @@ def has_packed_rows(structure: TreeDef) -> bool:
 
 
 def separate_rows(value: Any) -> Any:
-    """A value under trace in which the lists in lists are lists of their own, as far as their number is known."""
+    """A value under trace in which each list in a list is a list of its own, if the number of lists is known."""
     if type(value) is list and [type(item) for item in value] == [StackedItems] and type(value[0].columns) is list:
         count = item_length(value[0].columns)
         if type(count) is int:

@@ -267,8 +267,8 @@ def entered_scopes() -> list[tuple[FrameType | None, ScopeEntry]]:
 
 
 def helper_name(frame: FrameType, caller: FrameType) -> str:
-    """The name of the function of a frame. A method has the name of its object's class before it, unless its caller is
-    a method of the same object; a call of a layer or another object has the name of the class alone."""
+    """The name of the function of a frame. The name of a method has the class of its object in front, unless the caller
+    is a method of the same object. A call of a layer or another object is named by its class alone."""
     name, variables = frame.f_code.co_name, frame.f_code.co_varnames[: frame.f_code.co_argcount]
     owner = frame.f_locals.get(variables[0]) if variables else None
     if owner is None:  # also where the function has deleted it

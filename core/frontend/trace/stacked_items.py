@@ -26,7 +26,7 @@ class StackedItems(UnusableValue):
     the items along the first axis.
 
     `[*stacked, x]`, as a Python list, is a list with these items and then x. So Python's own `append`, `extend`, `+`
-    and `copy` of lists are right; all else that looks at items of a list must know about stacked ones, and Python's own
+    and `copy` of lists are right. All other code that reads items of a list must handle stacked ones, and Python's own
     use of them as an item raises Invalid (F4).
 
     Lists of different lengths that are items of one list are rows of one length, filled up with zeros; `lengths` says
@@ -91,8 +91,8 @@ def is_stacked_array(value: Any) -> bool:
 
 
 def stack_as_array(items: Sequence[Any], axis: int = 0) -> Any:
-    """The array that NumPy makes of a list of numbers, arrays or such lists, some of which are stacked: the items are
-    along this axis, after the axes of the lists around."""
+    """The array that NumPy makes of a list of numbers, arrays or such lists, where some items are stacked. The items
+    lie along this axis, after the axes of the lists around."""
     namespace, pieces = sys.modules[_PACKAGE], list[Any]()
     for item in items:
         is_stacked = type(item) is StackedItems

@@ -1,6 +1,6 @@
 """The names of values in the user's source: the name that the result of a call is assigned to.
 
-The source is parsed, since bytecode does not tell which of `a, b = f(), g()` has which name, and differs between
+The source is parsed, since bytecode does not tell which call of `a, b = f(), g()` gives which name, and differs between
 versions of Python.
 """
 

@@ -91,7 +91,7 @@ _ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
 
 @dataclass(slots=True)
 class CompiledProgram:
-    """The machine code of a program, what it needs at run time, and what its earlier runs showed."""
+    """The machine code of a program, its data at run time, and the results of its earlier runs that later ones use."""
 
     program: Program
     parameters: tuple[Type, ...]

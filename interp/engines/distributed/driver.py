@@ -1,10 +1,10 @@
 """The driver of a distributed run: it starts the workers, performs outside effects, and notices the end.
 
 **The end.** Workers answer probes with the number of work messages that they have sent and received, and whether they
-are idle. If all were idle in one round of probes, and as many messages had been received in that round as were sent
-until the next, then no message was on its way in between, and no worker has become busy since: these are Mattern's four
-counters (Algorithms for distributed termination detection, Distributed Computing 2, 1987). Then the run is quiescent:
-it has returned, trapped or deadlocked, which its stores tell.
+are idle. A run has ended if all workers were idle in one round of probes, and had received as many messages by then as
+all have sent by the next round. Then no message was on its way in between, and no worker has become busy since. This is
+Mattern's four-counter method (Algorithms for distributed termination detection, Distributed Computing 2, 1987). Then
+the run is quiescent: it has returned, trapped or deadlocked, which its stores tell.
 
 **Checkpoints.** The driver pauses the workers, waits until the counters agree, and has them send their stores. If a
 worker dies, a new one takes its place, a new epoch begins, and all continue from the last checkpoint. A run begins in
@@ -15,11 +15,11 @@ after a rollback has the same node, tag and operands; it gets the result that is
 result is dropped when a checkpoint contains it; not before, since a run that was rolled back may not have repeated the
 firing by the next checkpoint.
 
-**Limits.** A limit on firings is given out in shares. A worker that has used up its own waits until all others are idle
-or wait, too; then the driver takes back what the others have left, and shares it out among those that wait. So a run
-makes exactly as many firings as the limit allows. A limit on tokens at once is divided by the number of workers, and
-each keeps its part; so is one on bytes, if they are processes. The limit on depth is exact. The driver checks the clock
-and Ctrl-C in each turn, and its own memory at intervals.
+**Limits.** A limit on firings is given out in shares. A worker that has used up its share waits until all others are
+idle or wait, too. Then the driver takes back the unused firings, and shares them out among the workers that wait. So a
+run makes exactly as many firings as the limit allows. A limit on tokens at once is divided by the number of workers,
+and each keeps its part; so is one on bytes, if they are processes. The limit on depth is exact. The driver checks the
+clock and Ctrl-C in each turn, and its own memory at intervals.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ class Driver:
                 self._pause()
 
     def _shares(self, firings: Sequence[int], ranks: Sequence[int]) -> list[int | None]:
-        """The most firings for each worker: those that it has made, and its share of those that are left."""
+        """The largest number of firings for each worker: those that it has made, and its share of the rest."""
         if self._limits.firings is None:
             return [None] * len(firings)
         share, rest = divmod(max(self._limits.firings - sum(firings), 0), max(len(ranks), 1))

@@ -95,8 +95,8 @@ class Probe(NamedTuple):
 
 
 class Report(NamedTuple):
-    """The status of a worker: whether it makes no steps before it gets a message, how many work messages it has
-    sent and received, its firings, and whether it has used up its share of the limit on firings."""
+    """The status of a worker: whether it is idle until it gets a message, how many work messages it has sent and
+    received, its firings, and whether it has used up its share of the limit on firings."""
 
     number: int
     is_idle: bool

@@ -3,8 +3,8 @@
 The devices of a program are the first device, which begins the run, and those that `tl.device` names; the worker of a
 device has its position among them. A call or loop with a device has its activation there, and is not given to another
 worker. Operands are matched where their activation is. If that is on a different worker than the node, one message has
-all operands, and another one the result: a node waits for nothing but its operands, and a firing that is repeated after
-a rollback has the same node, tag and operands.
+all operands, and another one the result. So a node waits for nothing but its operands, and a firing that is repeated
+after a rollback has the same node, tag and operands.
 
 Other routing nodes compute nothing. They act where their activation is, which may be any worker, and so do nodes
 without a device.

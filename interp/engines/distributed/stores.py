@@ -1,9 +1,9 @@
 """The stores of a worker: all that a checkpoint contains, and its form as a document.
 
-A document is data for JSON, in which arrays may occur as well (`packing`). The stores of all workers at one moment, at
-which no message is on its way, are the run at that moment: a run begins from such documents, is rolled back to them,
-and its outcome is read from the last. What has a row for each token or each depth of a run is an array: as lists it
-would take several times the memory of the stores themselves.
+A document is data for JSON, in which arrays may occur as well (`packing`). The stores of all workers at a moment when
+no message is on its way are the state of the run. A run begins from such documents and is rolled back to them, and its
+outcome is read from the last. What has a row for each token or each depth of a run is an array: as lists it would take
+several times the memory of the stores themselves.
 """
 
 from __future__ import annotations

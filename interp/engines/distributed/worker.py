@@ -1,10 +1,10 @@
 """A worker: a reference machine that has some of the activations of a run.
 
-Work moves by activations. An idle worker asks another for work, which donates the outermost call or loop that one of
-its tokens opens: the tokens that enter it are sent instead of put into its own flight, and everything below it happens
-on the receiver, until that donates some of it in turn. No activation moves once it is open, and no store belongs to
-two workers. The donor notes the receiver of each call and loop; the receiver has a *proxy* for the activation around
-it, so that results find their way back, and a notice when all below has closed.
+Work moves by activations. An idle worker asks another one for work, which donates the outermost call or loop that one
+of its tokens opens: it sends the tokens that enter it, instead of putting them into its own flight. Everything below
+happens on the receiver, until that donates a part of it in turn. No activation moves once it is open, and no store
+belongs to two workers. The donor notes the receiver of each call and loop; the receiver has a *proxy* for the
+activation around it, so that results find their way back, and a notice when all below has closed.
 
 A firing with an effect is performed where its effect is, with all operands in one message: prints and callbacks by the
 driver, and those that use cells by the worker that has the cells, as in a machine with I-structure memory (`memory`).

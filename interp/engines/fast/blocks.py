@@ -4,9 +4,9 @@ Under `lifo` the tokens that a delivered token sends are delivered next. So much
 from the graph: which tokens are delivered in which order, which of them wait for which, and which nodes fire. A *block*
 is the code of such a chain of deliveries. It begins with a token for a certain port; tokens that are sent and delivered
 within it exist in variables only; predicates, and bits of operands that may have arrived earlier, are tests. Each
-*path* through its tests makes certain firings, which are counted by one counter. A block ends where no token of its own
-is left, and goes on with the youngest in the ring; or where it would follow an activation too far, and goes on with
-another block.
+*path* through its tests makes certain firings, which are counted by one counter. A block ends when it has no token of
+its own left, and continues with the youngest token in the ring; or when it would follow an activation too far, and
+continues with another block.
 
 A path computes first, and then commits: it writes all frames, counts and tokens at its end, as the same steps of
 `deliver_scalar` leave them. Before that it changes nothing. So it can be aborted at any point, by a trap, a breach of
@@ -79,7 +79,8 @@ no step of the generation takes longer than 0.15 s, in which neither limits nor 
 MAX_UNFINISHED = 4
 """For how many images a generation that a run has begun is kept for the next run."""
 MAX_UNLIKELY_LINES = 2_000
-"""No blocks are generated for what follows an operand that comes before its partner in a text that is longer."""
+"""If the text is longer, no blocks are generated for the firings that follow an operand which comes before its
+partner."""
 
 
 BlockGeneration: TypeAlias = Generator[None, None, BlockProgram | None]

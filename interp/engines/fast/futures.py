@@ -1,12 +1,11 @@
 """Futures: results of ops on arrays that the machine sends on before they are computed, so that many firings are
 computed at once.
 
-A *future* is the number of an object whose value is still to come. The machine fires a node on arrays as ever, with
-every count and every token in its place; but instead of a value it sends a future, and notes the firing in a row of a
-table. When a value is needed, all futures are computed, level by level. On one level, firings of ops with the same
-operand types form a batch, whatever their nodes and tags are: their operands are stacked, and one call of NumPy
-computes all results. The first such batches were those of TensorFlow Fold (Looks et al., 2017) and DyNet (Neubig et
-al., 2017).
+A *future* is the number of an object whose value is still to come. The machine fires a node on arrays as usual, with
+the same counts and the same tokens. But it sends a future instead of a value, and notes the firing in a row of a table.
+When a value is needed, all futures are computed, level by level. On one level, firings of ops with the same operand
+types form a batch, whatever their nodes and tags are: their operands are stacked, and one call of NumPy computes all
+results. The first such batches were those of TensorFlow Fold (Looks et al., 2017) and DyNet (Neubig et al., 2017).
 
 The result of a firing does not depend on its batch. Only ops that compute an element of a stack to the bit as they
 compute it alone have a stacked kernel (`core.ops.stacking`); other firings are computed one by one. A firing whose
@@ -60,8 +59,8 @@ FIRST_ROOM, MAX_ROOM = 2**8, 2**17
 """The number of rows of the table at first, and at most."""
 MAX_FUTURE_COST, MIN_FUTURE_COST = 2**26, 2**20
 """When futures have this cost together, they are computed; sooner if the limit on memory is near. The cost of a firing
-is the bytes of its result, or the nanoseconds that it may take, whichever are more: so the memory that futures take is
-bounded, and the time that computing them takes after a limit or Ctrl-C."""
+is the larger of the bytes of its result and the nanoseconds that it may take. So the memory of futures is bounded, and
+the time to compute them after a limit or Ctrl-C."""
 FIRING_NANOSECONDS, STACKED_FIRING_NANOSECONDS = 2**11, 2**9
 """The least time of a firing, alone and in a batch."""
 MAX_COPIED_ELEMENTS = 2**14

@@ -140,7 +140,7 @@ class LoopCompiler:
             self.scopes[name] = module.add_metadata([ir.MetaDataString(module, f"{domain} {name}"), node])
 
     def mark_access(self, instruction: Any, array: str) -> None:
-        """Note for LLVM to which array an instruction has access, and to which it has not."""
+        """Note for LLVM which array an instruction accesses, and which arrays it does not access."""
         module = self.function.module
         if array in self.scopes:
             instruction.set_metadata("alias.scope", module.add_metadata([self.scopes[array]]))
@@ -311,7 +311,7 @@ class LoopCompiler:
         return value.value
 
     def choose(self, condition: Any, then: Callable[[], TypedValue], otherwise: Callable[[], TypedValue]) -> TypedValue:
-        """One of two values, of which only that one is computed, in the type that numba finds for both."""
+        """One of two values, in the type that numba finds for both. Only the chosen one is computed."""
         blocks = [self.function.append_basic_block(part) for part in ("then", "else", "end")]
         self.builder.cbranch(condition, *blocks[:2])
         branches = []

@@ -23,8 +23,8 @@ REFUSALS = {
     "can't be converted to MLDataType": "dtype",
     "No corresponding Numpy type": "dtype",
 }
-"""Words of messages by which a system says that it lacks something, and the kind of what it lacks. ONNX Runtime takes
-and gives no arrays of bfloat16 in Python."""
+"""Words in messages about missing features, each with the kind of the feature. ONNX Runtime takes and gives no arrays
+of bfloat16 in Python."""
 
 
 class OnnxAdapter(SystemAdapter):

@@ -153,7 +153,7 @@ TORCH_REFUSALS = {
     "not support": "kernel",
     "step must be greater than zero": "attribute",
 }
-"""Words of messages by which PyTorch says that it lacks something, and the kind of what it lacks."""
+"""Words in PyTorch's messages about missing features, each with the kind of the feature."""
 
 
 class TorchAdapter(PythonSourceAdapter):

@@ -1,8 +1,8 @@
 """The chief of a training: it starts servers and workers, keeps the states of servers, and replaces what dies.
 
 A worker that dies is replaced, and begins where the servers are; nobody else notices. A server that dies is replaced,
-too, and goes on from its last state. Synchronised servers must agree on the step, so then all of them go back to the
-last step of which the chief has the states of all. The others are told to repeat what they have sent.
+too, and goes on from its last state. Synchronised servers must agree on the step, so all of them then go back to the
+last step for which the chief has all their states. The others are told to repeat what they have sent.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Chief:
             self._begin(rank)
 
     def _roll_back(self, servers: Sequence[int]) -> None:
-        """Let these servers go back to the last step of which there are the states of all of them."""
+        """Let these servers go back to the last step for which the states of all of them are saved."""
         step = self._last_common_step(servers)
         for server in servers:
             self._server_epochs[server] = self._epoch

@@ -28,8 +28,8 @@ class Gradient(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A worker's call to a server: a gradient or None, and which values it wants: those of `requested_step`, or later
-    ones unless `is_exact`; and of each shard of a table only the `rows`, which are those of the gradient with the tag
+    """A worker's call to a server: a gradient or None, and the request for values: those of `requested_step`, or later
+    ones unless `is_exact`. Of each shard of a table, only `rows` are sent: the rows of the gradient with the tag
     `rows_tag`. `epoch` is the server's, as far as the worker knows."""
 
     epoch: int
@@ -80,10 +80,10 @@ class TrainingReport(NamedTuple):
     """The history of a training.
 
     `losses` has the mean loss of each step of the first server, before the step. `updates` has, for each server, the
-    gradients of which its steps consist, in order. `dropped_gradients` is the number of late gradients that servers
-    dropped. The staleness of a gradient is the number of steps that a server made since the values from which the
-    gradient was computed; `largest_staleness` is the largest of the gradients that a server used. `deaths` is the
-    number of servers and workers that died and were replaced.
+    gradients of each of its steps, in order. `dropped_gradients` is the number of late gradients that servers dropped.
+    The staleness of a gradient is the number of steps that a server made since the values from which the gradient was
+    computed; `largest_staleness` is the largest of the gradients that a server used. `deaths` is the number of servers
+    and workers that died and were replaced.
     """
 
     losses: tuple[float, ...]

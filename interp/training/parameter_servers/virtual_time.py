@@ -1,9 +1,9 @@
 """The time of steps of a training with parameter servers, in virtual time: a model, drawn at random, of any size.
 
 In a step, a worker fetches values, works, and pushes a gradient. To fetch or to push, it sends a message to each
-server, one after another. A message travels for a time that varies; a server handles messages in the order in which
-they arrive, and sends its part of the values; the answer travels back, and the worker takes the answers one after
-another. The step ends when enough workers have pushed: all, or, with backup workers, the first ones.
+server, one after another. A message travels for a time that varies. A server handles messages in the order of their
+arrival, and sends its part of the values. The answer travels back, and the worker takes the answers one after another.
+The step ends when enough workers have pushed: all, or, with backup workers, the first ones.
 
 The parameters of `STEP_KINDS` are fitted to the medians that "TensorFlow: a system for large-scale machine learning"
 (Abadi and others, OSDI 2016), sections 6.2 and 6.3, reports. Times are in milliseconds.
@@ -117,8 +117,8 @@ def queue_ends(arrivals: Times, time: float) -> Times:
     """When messages that arrive at these times, along the first axis, are done by the server of their column, which
     handles them in the order of arrival; each takes `time`.
 
-    A message is done after its own time and the times of all before it since the server was last idle. So the ends
-    are a running maximum of arrivals, each less the time of what came before.
+    A message is done after its own time and the times of all before it since the server was last idle. So the ends are
+    a running maximum of arrivals, each less the time of the messages before it.
 
     >>> queue_ends(np.array([[3.0], [0.0], [0.5]]), 1.0)[:, 0]
     array([4., 1., 2.])

@@ -79,8 +79,8 @@ def _defined_lambdas(nodes: Iterable[ast.AST]) -> Iterator[ast.Lambda]:
 
 
 def spread_iterables(function: FunctionNode) -> None:
-    """Let loops that run in Python, those of comprehensions in lambdas and those of generators, go through lists of
-    known length whose items arrays hold."""
+    """Let loops that run in Python (comprehensions in lambdas, and generators) go through lists of known length whose
+    items lie in arrays."""
     for node in list(walk_nodes([function])):
         if isinstance(node, ast.comprehension | ast.For):
             node.iter = expression("ag__.items_for_python(iterable)", node.iter, iterable=node.iter)

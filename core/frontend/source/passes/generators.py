@@ -1,6 +1,6 @@
 """The pass on generator functions: one becomes a function that hands over its items one by one, so that its loops and
-branches may be those of a program. Where what takes the items may stop, the function ends where `add` returns a true
-value, and returns whether it has.
+branches may be those of a program. If the consumer of the items may stop, the function ends as soon as `add` returns a
+true value, and returns whether that happened.
 
 >>> import ast
 >>> text = "def evens(n):\\n  yield 0\\n  for k in range(n): yield 2 * k"

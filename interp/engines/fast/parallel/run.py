@@ -1,7 +1,7 @@
 """A parallel run of `fast`: each core has its own tokens and frames, and donates activations to idle cores.
 
-It ends as a run on one core does: quiescent, with the same results, traps and residue; or at the limit on depth, which
-every schedule reaches if one does; or by the clock, memory or Ctrl-C. A limit on firings or tokens is exact, and so
+It ends as a run on one core does: quiescent, with the same results, traps and residue; at the limit on depth, which all
+schedules reach or none; or by the limits on time or memory, or Ctrl-C. A limit on firings or tokens is exact, and so
 depends on the order of steps: a run with one has one core from the beginning.
 """
 
