@@ -210,7 +210,8 @@ class ModuleInterpreter:
             return results
 
         shape = types[0].shape if types else ()
-        if row.is_elementwise and any(isinstance(operand, Splat) for operand in operands):
+        splat_shapes = [operand.shape for operand in operands if isinstance(operand, Splat)]
+        if row.is_elementwise and splat_shapes and all(each == shape for each in splat_shapes):
             array_operands = [operand for operand in operands if not isinstance(operand, Splat)]
             scalars = [operand.value if isinstance(operand, Splat) else operand for operand in operands]
             if any(shape_of(operand) == shape for operand in array_operands):
@@ -254,7 +255,7 @@ class ModuleInterpreter:
                 results: Sequence[Any] = operands
             elif operation.name in ("func.call", "stablehlo.constant"):
                 results = self.lift_other(operation, operands)
-            elif row.is_elementwise:
+            elif row.is_elementwise and all(type_.sizes == () for type_ in operation.types):
                 types = [type_.type for type_ in operation.types]
                 results = as_results(call_row(row, operands, self.row_keywords(row, operation, environment, types)))
             else:

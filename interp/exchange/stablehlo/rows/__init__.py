@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     indexing,
     linear_algebra,
     products,
+    random_bits,
     reductions,
     shapes,
     sorting,

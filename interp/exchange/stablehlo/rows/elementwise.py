@@ -194,9 +194,30 @@ def bitcast_convert(x: Any, *, result: Type) -> Any:
     source, target = dtype_of(x), result.dtype
     if source is target:
         return x
-    if "b" in (source.kind, target.kind) or source.bits != target.bits:
+    if "b" in (source.kind, target.kind):
         raise unsupported("dtype", f"the bits of {source!r} are not read as {target!r}")
-    return tl.bitcast(x, target)
+    if source.bits > target.bits:
+        return tl.bitcast(split_bits(x, target.bits), target)
+    return tl.bitcast(x if source.bits == target.bits else join_bits(x, target.bits), target)
+
+
+def split_bits(x: Any, width: int) -> Any:
+    """Numbers as unsigned ones of `width` bits, fewer than they have, along a new last axis, the lowest bits first."""
+    bits, part = tl.bitcast(x, unsigned_of(x)), getattr(dtypes, f"uint{width}")
+    shifts = range(0, dtype_of(x).bits, width)
+    parts = [tl.astype(tl.bitwise_right_shift(bits, scalar_like(shift, bits)), part) for shift in shifts]
+    return tl.stack(parts, axis=-1)
+
+
+def join_bits(x: Any, width: int) -> Any:
+    """The numbers along the last axis, the lowest bits first, as one unsigned number of `width` bits."""
+    bits, whole = tl.bitcast(x, unsigned_of(x)), getattr(dtypes, f"uint{width}")
+    parts = [tl.astype(tl.take(bits, np.int64(k), axis=-1), whole) for k in range(width // dtype_of(x).bits)]
+    joined = parts[0]
+    for k, part in enumerate(parts[1:], 1):
+        shifted = tl.bitwise_left_shift(part, scalar_like(k * dtype_of(x).bits, part))
+        joined = tl.bitwise_or(joined, shifted)
+    return joined
 
 
 @row("reduce_precision", is_elementwise=True)

@@ -207,6 +207,21 @@ def random_numbers(data):
             jax.random.categorical(first, jnp.arange(3.0)), jax.random.permutation(second, 5))  # fmt: skip
 
 
+@case(np.array([7, 8, 2**32 - 2, 2**32 - 1], np.uint32))
+def random_bits(state):
+    """The counter overflows; axes are even, odd, and none."""
+    philox, threefry = lax.RandomAlgorithm.RNG_PHILOX, lax.RandomAlgorithm.RNG_THREE_FRY
+    return (lax.rng_bit_generator(state, (3, 5)), lax.rng_bit_generator(state, (9,), jnp.uint8, philox),
+            lax.rng_bit_generator(state, (5, 3), algorithm=threefry), lax.rng_bit_generator(state, (), algorithm=philox),
+            lax.rng_bit_generator(state, (3, 2, 2), algorithm=threefry))  # fmt: skip
+
+
+@case(X, np.arange(8, dtype=np.uint8).reshape(2, 4) * 37)
+def bits_of_other_widths(x, b):
+    return (lax.bitcast_convert_type(x, jnp.int8), lax.bitcast_convert_type(b, jnp.float32), x.view(jnp.uint16),
+            lax.bitcast_convert_type(jnp.full((2, 2), 3, jnp.uint16), jnp.int32))  # fmt: skip
+
+
 @case(floats(2, 3, 4), floats(2, 4, 5))
 def products(x, y):
     return (jnp.einsum("bij,bjk->bik", x, y), jnp.einsum("bij,bjk->ik", x, y), jnp.tensordot(x, y, ((0, 2), (0, 1))),
@@ -239,14 +254,17 @@ def linear_algebra(x, b):
 
 
 def check_agrees(required: Any, got: Any) -> None:
-    """Raises where results differ in structure, dtypes or shapes, in the signs of zeros, or by more than rounding."""
+    """Raises where results differ in structure, dtypes or shapes, in the signs of zeros, or in numbers: floats by more
+    than rounding."""
     leaves, structure = jax.tree_util.tree_flatten(required)
     own_leaves, own_structure = jax.tree_util.tree_flatten(got)
     assert structure == own_structure
     for one, other in zip(map(np.asarray, leaves), map(np.asarray, own_leaves), strict=True):
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-6)
-        if one.dtype.kind == "f":
+        if one.dtype.kind != "f":
+            np.testing.assert_array_equal(other, one)
+        else:
+            np.testing.assert_allclose(other, one, rtol=2e-5, atol=2e-6)
             are_zero = (one == 0) & (other == 0)
             np.testing.assert_array_equal(np.signbit(one[are_zero]), np.signbit(other[are_zero]))
 
