@@ -12,6 +12,7 @@ from ...interp.exchange.export.stablehlo import to_stablehlo
 from ...interp.exchange.export.walker import Refusal
 from ...interp.oracle.adapters import DIALECTS
 from ...interp.oracle.judge import run_reference
+from ...viz.source_lines import local_line
 from ..load import all_arguments, check_rules, find_program, parse_arguments, program_and_graph
 from ..run_start import RunRequest
 
@@ -31,8 +32,11 @@ def export_bytes(start: RunRequest, suffix: str, system: str) -> bytes:
     try:
         return export_program(program, suffix, system, None if values is None else all_arguments(subject, values))
     except Refusal as refusal:
-        message = f"this program cannot be written as .{suffix}: {refusal.message}"
-        raise Usage(message, got=f"{refusal.kind} in {start.target}") from refusal
+        place = refusal.location
+        line = "" if place is None else local_line(place).strip()
+        reason = f"in `{line}`: {refusal.message}" if line else refusal.message
+        message = f"this program cannot be written as .{suffix}: {reason}"
+        raise Usage(message, where=place or start.target, got=refusal.kind) from refusal
 
 
 def export_program(program: Program, suffix: str, system: str, arguments: Sequence[Value] | None) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 from ....core.dtypes import DType
 from ....core.ops.op import OPS, Op
 from ....core.ops.type_rules import promote_operands
-from ....core.program.program import FunctionDef, Node, Operand, Program, Region, Var, callees
+from ....core.program.program import FunctionDef, Location, Node, Operand, Program, Region, Var, callees
 from ....core.types import HandleType, Type
 from ....core.value import Literal
 from ..refusals import REFUSAL_KINDS
@@ -26,6 +26,9 @@ Part = TypeVar("Part")
 
 class Refusal(Exception):
     """A target cannot express a program, or a backend does not support it; `kind` is one of REFUSAL_KINDS."""
+
+    location: Location | None = None
+    """Where the refused node was written."""
 
     def __init__(self, kind: str, message: str) -> None:
         assert kind in REFUSAL_KINDS, kind
@@ -140,7 +143,11 @@ def bind_region(region: Region, target: ExportTarget[Any]) -> BoundRegion:
         bind(region.parameters, arguments)
         for node in region.nodes:
             operands = list(map(read, node.inputs))
-            bind(node.results, write_node(node, operands, tuple(map(type_of, node.inputs)), target))
+            try:
+                bind(node.results, write_node(node, operands, tuple(map(type_of, node.inputs)), target))
+            except Refusal as refusal:
+                refusal.location = refusal.location or node.location
+                raise
         return list(map(read, region.results))
 
     return BoundRegion(region.parameters, write)

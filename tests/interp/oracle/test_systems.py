@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from importlib.util import find_spec
+from pathlib import Path
 from random import Random
 
 import pytest
+from attack.command_line import run_words
 from tagloom.core import dtypes
 from tagloom.core.dtypes import DType
 from tagloom.core.errors import Invalid
@@ -32,6 +36,7 @@ MODULES = {
     "stablehlo": "jaxlib",
 }
 """The module that each backend of this package needs."""
+CASE_STUDIES = Path(__file__).resolve().parents[3] / "docs" / "case-studies.md"
 PATIENT = Timeouts(600.0, 600.0, 600.0)
 """Imports and compilers take long beside other work."""
 COMPILERS = ("jax", "tensorflow-xla", "torch-compiled", "tensorflow-function")
@@ -91,3 +96,21 @@ def test_indices_of_every_dtype(name: str) -> None:
                 elif sample.label in computed:
                     failures.append((narrow.label, result.verdict, result.reason))
     assert computed and not failures, failures
+
+
+def case_studies() -> dict[str, str]:
+    """The transcripts of `tagloom conform` in the case studies, by backend."""
+    transcripts = re.findall(r"```\n(\$ tagloom conform.*?)```\n", CASE_STUDIES.read_text(), re.DOTALL)
+    return {transcript.split("--backend ")[1].split()[0]: transcript for transcript in transcripts}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", case_studies())
+def test_case_studies(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bug of another system is there, at the first wrong token and with the blame that the case study has."""
+    if find_spec(MODULES[name]) is None:
+        pytest.skip(f"{MODULES[name]} is not installed")
+    monkeypatch.chdir(CASE_STUDIES.parents[1])
+    command, _, report = case_studies()[name].partition("\n")
+    ran = run_words(shlex.split(command)[2:])
+    assert (ran.code, ran.out) == (1, report)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+FLOAT, INT32, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64, TensorProto.BOOL
 
 
 def value(name: str, element: int = FLOAT, *sizes: Any) -> ValueInfoProto:
@@ -81,6 +81,28 @@ def scan_columns() -> ModelProto:
     )
     outputs = [value("last", FLOAT, 2), value("sums", FLOAT, 2, 3)]
     return model([scan], [value("x", FLOAT, 2, 3)], outputs, start=np.zeros(2, np.float32))
+
+
+def text_hash() -> ModelProto:
+    """Java's hash of a text: the sum of its codes, each times a power of 31, in int32."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Gather", ["codes", "k"], ["code"], name="/step/code"),
+            helper.make_node("Sub", ["last", "k"], ["places"], name="/step/places"),
+            helper.make_node("Pow", ["base", "places"], ["weight"], name="/step/weight"),
+            helper.make_node("Mul", ["code", "weight"], ["term"], name="/step/term"),
+            helper.make_node("Add", ["total", "term"], ["next_total"], name="/step/total"),
+            helper.make_node("Identity", ["goes_on"], ["still_goes_on"], name="/step/goes_on"),
+        ],
+        "body",
+        [value("k", INT64), value("goes_on", BOOL), value("total", INT32)],
+        [value("still_goes_on", BOOL), value("next_total", INT32)],
+    )
+    count = helper.make_node("Size", ["codes"], ["count"], name="/count")
+    last = helper.make_node("Sub", ["count", "one"], ["last"], name="/last")
+    loop = helper.make_node("Loop", ["count", "true", "zero"], ["hash"], name="/step", body=body)
+    constants = {"base": np.int32(31), "zero": np.int32(0), "one": np.int64(1), "true": np.array(True)}
+    return model([count, last, loop], [value("codes", INT32, None)], [value("hash", INT32)], **constants)
 
 
 def greedy_decoder() -> ModelProto:

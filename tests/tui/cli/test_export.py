@@ -107,7 +107,18 @@ def test_what_cannot_be_said(tagloom: Any, folder: Path) -> None:
     refused = tagloom("show", "fib.py:fib", "-o", "x.py", "--system", "jax")
     assert refused.code == 2 and not (folder / "x.py").exists()
     assert "this program cannot be written as .py: fib is recursive, and this target has no recursion" in refused.err
-    assert "got: construct in fib.py:fib" in refused.err
+    assert "(fib.py:fib)" in refused.err and "got: construct" in refused.err
+
+
+def test_a_refused_op_has_its_line(tagloom: Any, folder: Path) -> None:
+    """The error names the line of the op that the system lacks."""
+    (folder / "f.tl").write_text(
+        'func main(x: float64[3]) -> int64[3] {\n  k = searchsorted x, x, side="left"\n  return k\n}\n'
+    )
+    refused = tagloom("show", "f.tl", "-o", "x.mlir")
+    assert (
+        'in `k = searchsorted x, x, side="left"`: searchsorted of float64' in refused.err and "(f.tl:2)" in refused.err
+    )
 
 
 def test_a_script_needs_results(tagloom: Any, folder: Path) -> None:

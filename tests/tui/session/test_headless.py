@@ -138,6 +138,13 @@ def sessions(page: Path) -> list[str]:
     return re.findall(r"```\n(\$ tagloom debug.*?)```\n", page.read_text(), re.DOTALL)
 
 
+def needed_modules(program: Path) -> list[str]:
+    """The modules beside tagloom that a program of the docs needs."""
+    if program.suffix == ".onnx":
+        return ["onnx"]
+    return ["jax"] if "import jax" in program.read_text() else []
+
+
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,7 +153,7 @@ def test_sessions_of_pages(page: Path, tagloom: Any, monkeypatch: pytest.MonkeyP
     assert sessions(page)
     for transcript in sessions(page):
         words, lines = parse_transcript(transcript)
-        if "import jax" in Path(words[1]).read_text() and find_spec("jax") is None:
+        if any(find_spec(module) is None for module in needed_modules(Path(words[1]))):
             continue
         monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
         assert f"$ tagloom {' '.join(words)}\n{tagloom(*words).out}" == transcript

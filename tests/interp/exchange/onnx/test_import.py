@@ -627,6 +627,7 @@ def test_the_model_of_the_docs() -> None:
 
     docs = Path(__file__).resolve().parents[4] / "docs"
     assert (docs / "models" / "greedy_decoding.onnx").read_bytes() == models.greedy_decoder().SerializeToString()
+    assert (docs / "case_studies" / "hash.onnx").read_bytes() == models.text_hash().SerializeToString()
     assert (docs / "models" / "detector.onnx").read_bytes() == detector().SerializeToString()
     tokens = reference_results(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10))[0].tolist()
     assert f"greedy_decoding.onnx [0] 10\n{tokens}\n" in (docs / "foreign.md").read_text()

@@ -210,10 +210,10 @@ def random_numbers(data):
 @case(np.array([7, 8, 2**32 - 2, 2**32 - 1], np.uint32))
 def random_bits(state):
     """The counter overflows; axes are even, odd, and none."""
+    bits = lax.rng_bit_generator
     philox, threefry = lax.RandomAlgorithm.RNG_PHILOX, lax.RandomAlgorithm.RNG_THREE_FRY
-    return (lax.rng_bit_generator(state, (3, 5)), lax.rng_bit_generator(state, (9,), jnp.uint8, philox),
-            lax.rng_bit_generator(state, (5, 3), algorithm=threefry), lax.rng_bit_generator(state, (), algorithm=philox),
-            lax.rng_bit_generator(state, (3, 2, 2), algorithm=threefry))  # fmt: skip
+    return (bits(state, (3, 5)), bits(state, (9,), jnp.uint8, philox), bits(state, (), algorithm=philox),
+            bits(state, (5, 3), algorithm=threefry), bits(state, (3, 2, 2), algorithm=threefry))  # fmt: skip
 
 
 @case(X, np.arange(8, dtype=np.uint8).reshape(2, 4) * 37)
@@ -277,6 +277,16 @@ def test_functions_of_jax(name: str) -> None:
     required, imported = jax.jit(function)(*arguments), tl.from_jax(function, *arguments)
     for schedule in ("fifo", "random:3"):
         check_agrees(required, imported.run(*arguments, engine="reference", schedule=schedule).value)
+
+
+@pytest.mark.full
+def test_a_broken_generator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A generator that rotates by another distance in one of its rounds is caught."""
+    from tagloom.interp.exchange.stablehlo.rows import random_bits
+
+    monkeypatch.setattr(random_bits, "THREEFRY_ROTATIONS", ((13, 15, 26, 6), (17, 29, 16, 25)))
+    with pytest.raises(AssertionError):
+        test_functions_of_jax("random_bits")
 
 
 @pytest.mark.full
