@@ -11,9 +11,9 @@ L8  Each region has one trigger. A function that needs one, or has no parameters
     the trigger of the caller's region. The trigger of a branch is switch(pred, pred); that of a loop is its first loop
     variable.
 L9  A put becomes a `store`. Its result is the edge of the handle that it takes, which does not wait for the store.
-L10 The effects on a resource hand on one order token, in program order: through branches as a value that both use,
-    through loops as a variable, and through the functions that have such effects as a hidden argument and a hidden
-    result. The environment sends the first.
+L10 The effects on a resource pass on one order token, in program order. In branches it is a value that both use, in
+    loops a variable, and in functions with such effects a hidden argument and a hidden result. The environment sends
+    the first.
 L11 A pullback of a call adds arguments and results to its site. A pullback of a cond switches on the predicate of the
     cond. A pullback of a loop starts, by `reenter`, in the iteration that left the loop, and goes from iteration to
     iteration by `back`. If nothing uses an arriving value, an `identity` takes it (S11 counts arriving tokens). A

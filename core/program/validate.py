@@ -6,7 +6,7 @@ V3  A node's op exists, and the node has the number of operands, results and reg
     requires.
 V4  Operands have types that the op accepts; the results have the types that it produces.
 V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
-    that admit what both branches yield; loop variables have the types of the results throughout.
+    that admit the values of both branches; loop variables have the types of the results throughout.
 V6  A call names a function of the program and passes the arguments that it takes; its results have the types of the
     function's results. A function returns as many results as it declares, of the declared types. The entry is a
     function that neither takes nor returns cell handles.
