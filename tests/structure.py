@@ -33,14 +33,15 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("core", "interp", "viz", "tui")
 
 PARTICIPLES = """
-asked begun brought called carried caught changed chosen compared counted cut derived done fallen felt filled found
-gathered given gone got grown heard held hidden joined kept known laid learnt led left lent lettered listed looked
-lost made marked meant met missed moved named needed noted offered opened ordered painted passed picked placed pointed
-prepared printed pulled reached refused replaced returned said seen sent settled shown spent stamped started stated
-stood stopped stuck taken told touched tried turned typed untried used wanted watched woken worn written asking being
-bringing carrying coming doing falling finding getting giving going having hearing holding keeping knowing leaving
-lending looking making moving naming needing passing putting reaching saying seeing sending showing speaking standing
-staying stopping taking telling trying turning using waiting wanting watching
+absent arrived asked begun blocked brought called carried caught changed chosen compared converted counted created cut
+derived done fallen felt filled found gathered given gone got grown heard held hidden imported joined kept known laid
+learnt led left lent lettered listed loaded looked lost made marked meant met missed modified moved named needed noted
+occupied offered opened ordered owned padded painted passed picked placed pointed popped prepared printed pulled
+queued raised reached refused replaced reserved returned said seen sent settled shown spent stacked stamped started
+stated stood stopped stuck taken told touched tried turned typed unchanged unsent untried used wanted watched woken
+worn written asking being bringing carrying coming doing falling finding getting giving going having hearing holding
+keeping knowing leaving lending looking making moving naming needing passing putting reaching saying seeing sending
+showing speaking standing staying stopping taking telling trying turning using waiting wanting watching
 """
 ADVERBS = """
 above again ahead alike almost alone along already also always anew anyhow apart around aside away before behind below

@@ -186,7 +186,7 @@ class TracedBranch(NamedTuple):
     """The result of the assertion of a branch that raises, whose contents are never computed."""
     error: Any = None
     """The exception that this branch raises."""
-    created: Collection[int] = ()
+    created_ids: Collection[int] = ()
     """The identities of objects that it creates."""
     region: RegionBuilder | None = None
     own_places: Mapping[tuple[Any, ...], AttributePlace] = MappingProxyType({})
@@ -198,7 +198,7 @@ class TracedBranch(NamedTuple):
 
     def is_new(self, container: Any) -> bool:
         """Whether the branch creates a list or dict, or computes values in it."""
-        if id(container) in self.created:
+        if id(container) in self.created_ids:
             return True
         if ItemsPlace(container).key in self.contents:
             return False
