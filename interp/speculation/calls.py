@@ -113,7 +113,7 @@ class Calls(PythonOperators):
             if any(self.has_own_comparison(part) for layout in layouts for part in parts(layout)):
                 raise NotSpeculable("sorted() of objects with a comparison of their own has no graph")
             if not are_tuples and not {*map(number_kind, layouts)} <= {"i", "f", "b"}:
-                raise NotSpeculable("sorted() of what are neither tuples nor numbers of one class has no graph")
+                raise NotSpeculable("sorted() has a graph only for numbers of one class and for tuples")
         value = self.call_library(_LIBRARY[function], [items])
         if function is sum and sys.version_info >= (3, 12):
             if any(number_kind(option) not in ("i", "b") for option in options_of(value.layout)):

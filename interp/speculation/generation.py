@@ -417,7 +417,7 @@ class Generation(Calls):
         """The arguments of a call of `range`, which must be ints."""
         bounds = [self.evaluate(argument) for argument in call.args]
         if not 1 <= len(bounds) <= 3 or any(number_kind(bound.layout) not in ("i", "b") for bound in bounds):
-            raise NotSpeculable("range() of what is not an int")
+            raise NotSpeculable("range() of a value that is not an int")
         return bounds
 
     def _reversed_bounds(self, call: ast.Call) -> list[StagedValue]:
@@ -1111,7 +1111,7 @@ class Generation(Calls):
         own_class = (function.__closure__ or ())[names.index("__class__")].cell_contents
         instance = self.state.variables[parameters[0]]
         if not isinstance(instance.layout, ReferenceLayout):
-            raise NotSpeculable("super() of what is not an instance has no graph")
+            raise NotSpeculable("super() has a graph for instances only")
 
         def call(kind: type, receiver: StagedValue) -> StagedValue:
             self.resolution_orders[kind] = kind.__mro__

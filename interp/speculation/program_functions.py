@@ -150,7 +150,7 @@ class ProgramFunctions(Staging):
     def _results(self, callee: Callee, value: StagedValue) -> tuple[Any, ...]:
         assert callee.result is not None
         if callee is self.main and sum(is_new_list(part) for part in parts(callee.result)) > 1:
-            raise NotSpeculable("new lists are returned, which may be one, beside a tape")
+            raise NotSpeculable("new lists that may be one list are returned beside a tape")
         leaves = [*self.coerce(value, callee.result).leaves]
         for key in self._written_keys(callee):
             leaves += self.state.heap[key]

@@ -260,7 +260,7 @@ def _check_kinds(table: Any, key: Any) -> None:
     kinds = key_kinds(table)
     if any(each != key_kinds([key])[0] for each in kinds):
         raise Invalid(
-            "a dict or set gets keys of several kinds, some of which are known only at run time",
+            "a dict or set gets keys of several kinds, and some of them are known only at run time",
             rule="F4",
             where=user_location(),
             required="ints, floats, bools, or tuples of these, all alike",

@@ -112,7 +112,7 @@ def refuse_deep_recursion(function_spec: FunctionSpec) -> Iterator[None]:
         raise Invalid(
             f"Python's calls nest too deeply while tagloom traces {function_spec.name}",
             where=definition_location(function_spec.python_function.__code__),
-            required=f"at most {_RECURSION_LIMIT:,} nested calls of Python, of which each recursive call makes several",
+            required=f"at most {_RECURSION_LIMIT:,} nested calls of Python; each recursive call makes several of them",
             hint="a recursion that counts down from a Python number is written out call by call; pass the number to "
             "the tl.function as an argument, and its program has one function for all depths",
             python=RecursionError,
