@@ -1,59 +1,58 @@
-"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST]` prints a table.
+"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST] [--ray] [--reference] [--svg FILE]`.
 
-Runs of fib(N) on one worker and on two, on a network in this process, beside the reference machine. So processor times
-have neither the start of processes nor other work of the host in them. The start of a worker is the processor time that
-a process takes for fib(1). From both follows the time on a quiet host with a core for each worker: the start, and half
-of the processor time of two workers. Where it is less than that of the reference, two workers pay.
+The table has the seconds of runs of fib(N): on one core of `fast`, and on two compiled workers in processes or, with
+--ray, on Ray; medians of three runs. "Start included" are the whole calls, "start excluded" lacks the time of a call
+for fib(1), in which nothing but the start takes time. Then come the speed-up of fib(34), the processor time per
+firing as a multiple of one core's, and the messages of fib(30). With --ray, two actors also get arrays of tokens in
+batches below 100 kB, and the tokens per second are printed. On a machine without other work, all this takes less than
+six minutes.
+
+With --reference, the table is that of workers that are reference machines, for small runs, on a network in this
+process, in processor time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import resource
-import sys
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from datetime import date
+from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
 import tagloom as tl
+from tagloom.interp.engines.distributed.channels import Channels
+from tagloom.interp.engines.distributed.fast_worker import fast_job, first_fast_stores
+from tagloom.interp.engines.distributed.messages import Batch, CoreMessages, Pause, Probe, Report, Restore, encode_batch
+from tagloom.interp.engines.distributed.pool import ForwardingPool
+from tagloom.interp.engines.distributed.processes import ProcessPool
+from tagloom.interp.engines.distributed.ray_pool import RayPool
+from tagloom.interp.engines.fast.parallel.run import ParallelRun
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import first_state
 from tagloom.interp.outcome.outcome import Outcome
 
-SIZES = (10, 12, 14, 16, 18, 20, 22, 24)
+SIZES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36)
+SPEED_SIZE = 34
+"""The run whose speed-up and processor time are printed, unless it is larger than LARGEST."""
+REFERENCE_SIZES = (10, 12, 14, 16, 18, 20, 22)
 RUNS = 3
 WORKERS = 2
-MESSAGES = ("TokenTransfer", "CloseNotice", "WorkRequest", "WorkRefusal")
+MESSAGES = ("TokenTransfer", "CloseNotice", "WorkRequest", "CoreMessages", "ProxyRequest", "WorkRefusal")
+BATCH_TOKENS, BATCHES = 1_500, 1_000
+"""The tokens of a batch, 96 kB, and the number of batches."""
+ONE_CORE = {"engine": "fast", "cores": 1}
 
 
 @tl.function
 def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
-
-
-def seconds(run: Callable[[], object]) -> float:
-    """The median processor time of several runs, in seconds, with that of the processes that they have started."""
-    times = []
-    for _ in range(RUNS):
-        before = processor_seconds()
-        run()
-        times.append(processor_seconds() - before)
-    return median(times)
-
-
-def processor_seconds() -> float:
-    """The processor time of this process, and of the processes that it has started and that have ended."""
-    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-def start() -> None:
-    """The start of two processes, and their end."""
-    fib.run(1, engine="distributed", cluster="processes", workers=WORKERS)
-    with suppress(ChildProcessError):
-        while True:
-            os.waitpid(-1, 0)  # else their time counts later
 
 
 def run(n: int, **options: Any) -> Outcome:
@@ -63,34 +62,192 @@ def run(n: int, **options: Any) -> Outcome:
     return outcome
 
 
-def rows(sizes: tuple[int, ...]) -> list[str]:
-    """The lines of the table, and the start of a worker."""
+def workers_of(cluster: str, count: int = WORKERS) -> dict[str, Any]:
+    """The options of a run on compiled workers."""
+    return {"engine": "distributed", "cluster": cluster, "workers": count}
+
+
+def median_of(clock: Callable[[], float], n: int, **options: Any) -> float:
+    """The median time of several runs by a clock."""
+    times = []
+    for _ in range(RUNS):
+        before = clock()
+        run(n, **options)
+        times.append(clock() - before)
+    return median(times)
+
+
+def processor_seconds() -> float:
+    """The processor time of this process, and of the processes that it has started and that have ended."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass  # else their time counts later
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def work_messages(outcome: Outcome) -> int:
+    """The number of messages between the workers of a run."""
+    assert outcome.cluster is not None
+    return sum(outcome.cluster.messages.get(name, 0) for name in MESSAGES)
+
+
+def print_curve(sizes: Sequence[int], clusters: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
+    """Print the table of compiled workers; returns its curves: firings and seconds, by name."""
+    run(5, **ONE_CORE)
+    starts = {}
+    for cluster in clusters:
+        run(1, **workers_of(cluster))
+        starts[cluster] = median_of(time.perf_counter, 1, **workers_of(cluster))
+    heads = [f"{cluster}, start included | start excluded" for cluster in clusters]
+    print("| run | firings | one core |", " | ".join([*heads, "messages"]), "|")
+    print("|---" * (4 + 2 * len(clusters)), end="|\n")
+    curves: dict[str, list[tuple[int, float]]] = {name: [] for name in ("one core", *clusters)}
+    for n in sizes:
+        outcome = run(n, **workers_of("processes"))
+        core = median_of(time.perf_counter, n, **ONE_CORE)
+        curves["one core"].append((outcome.firings, core))
+        cells = []
+        for cluster in clusters:
+            seconds = median_of(time.perf_counter, n, **workers_of(cluster))
+            curves[cluster].append((outcome.firings, seconds))
+            cells += [f"{seconds:.3f}", f"{max(seconds - starts[cluster], 0):.3f}"]
+        print(
+            f"| fib({n}) | {outcome.firings:,} | {core:.3f} |", " | ".join([*cells, str(work_messages(outcome))]), "|"
+        )
+    for cluster in clusters:
+        speed_up = curves["one core"][-1][1] / (curves[cluster][-1][1] - starts[cluster])
+        print(
+            f"\nfib({sizes[-1]}), {cluster}: a start takes {starts[cluster]:.2f} s; speed-up without it {speed_up:.2f}"
+        )
+    return curves
+
+
+def print_processor_time(n: int) -> None:
+    """Print the processor time per firing of one and two workers in processes, as a multiple of one core's."""
+    core = median_of(processor_seconds, n, **ONE_CORE)
+    for count in (1, WORKERS):
+        options = workers_of("processes", count)
+        work = median_of(processor_seconds, n, **options) - median_of(processor_seconds, 1, **options)
+        print(f"fib({n}), {count} in processes: {work / core:.2f} times the processor time of one core")
+
+
+def print_token_rate(pool_class: Callable[[dict[str, Any]], ForwardingPool]) -> None:
+    """Print how many tokens per second two paused workers take from each other, in batches of BATCH_TOKENS."""
+    stores = first_fast_stores(ParallelRun(first_state(fib.graph, [5], "waves"), Limits(), WORKERS))
+    rows = np.arange(8 * BATCH_TOKENS, dtype=np.int64).reshape(-1, 8)
+    with closing(pool_class(fast_job(fib.graph, WORKERS, Limits()))) as pool:  # type: ignore[type-var]
+        channels = Channels(pool)
+        channels.begin_epoch(1)
+        for rank in range(WORKERS):
+            channels.send(rank, Restore(stores[rank], None))
+            channels.send(rank, Pause())
+        wait_for_batches(pool, channels, 0)
+        begin = time.perf_counter()
+        for number in range(BATCHES):
+            sender = number % WORKERS
+            batch = Batch(1, sender, 1 + number // WORKERS, 0, (CoreMessages(rows),))
+            pool.post((sender + 1) % WORKERS, encode_batch(batch))
+            if number % 8 == 7:
+                pool.advance()
+        wait_for_batches(pool, channels, BATCHES)
+        seconds = time.perf_counter() - begin
+    rate = BATCHES * BATCH_TOKENS / seconds
+    print(f"{pool_class.__name__}: {rate:,.0f} tokens/s in batches of {rows.nbytes:,} bytes", flush=True)
+
+
+def wait_for_batches(pool: ForwardingPool, channels: Channels, count: int) -> None:
+    """Wait until the workers have taken so many batches."""
+    reports: dict[int, int] = {}
+    while len(reports) < WORKERS or sum(reports.values()) < count:
+        for rank in range(WORKERS):
+            channels.send(rank, Probe(0))
+        channels.flush()
+        assert not pool.advance(), "a worker has died"
+        for rank, message in channels.receive():
+            if isinstance(message, Report):
+                reports[rank] = message.received_count
+
+
+def print_reference_table(sizes: Sequence[int]) -> None:
+    """Print the table of workers that are reference machines."""
     for options in ({"engine": "reference"}, {"engine": "distributed"}):
         run(5, **options)
-    start_seconds = seconds(start) / WORKERS
-    lines = [
-        "| run | firings | us a firing, reference | processor time: 1 worker | 2 workers | messages "
-        "| time with 2 workers, start included |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    print("| run | firings | us a firing, reference | processor time: 1 worker | 2 workers | messages |")
+    print("|---|---|---|---|---|---|")
     for n in sizes:
         outcome = run(n, engine="distributed", workers=WORKERS)
-        base = seconds(lambda n=n: run(n, engine="reference"))  # type: ignore[misc]
-        shares = [
-            seconds(lambda n=n, count=count: run(n, engine="distributed", workers=count)) / base  # type: ignore[misc]
-            for count in (1, WORKERS)
-        ]
-        assert outcome.cluster is not None
-        messages = sum(outcome.cluster.messages.get(name, 0) for name in MESSAGES)
-        lines.append(
-            f"| fib({n}) | {outcome.firings:,} | {1e6 * base / outcome.firings:.1f} | {shares[0]:.2f} "
-            f"| {shares[1]:.2f} | {messages} | {start_seconds / base + shares[1] / WORKERS:.2f} |"
+        base = median_of(processor_seconds, n, engine="reference")
+        one, two = (
+            median_of(processor_seconds, n, engine="distributed", workers=count) / base for count in (1, WORKERS)
         )
-        print(lines[-1], file=sys.stderr, flush=True)
-    return [*lines, "", f"The start of a worker takes {start_seconds:.2f} s of processor time."]
+        micros = 1e6 * base / outcome.firings
+        print(f"| fib({n}) | {outcome.firings:,} | {micros:.1f} | {one:.2f} | {two:.2f} | {work_messages(outcome)} |")
+
+
+def draw_curves(curves: dict[str, list[tuple[int, float]]]) -> str:
+    """The curves as SVG, with logarithmic axes."""
+    width, height, left, bottom = 680, 400, 70, 50
+    x_names = {4: "10,000", 5: "100,000", 6: "1 million", 7: "10", 8: "100", 9: "1,000 million"}
+    points = [point for curve in curves.values() for point in curve]
+    (x_low, x_high), (y_low, y_high) = (
+        (np.floor(np.log10(min(column))), np.ceil(np.log10(max(column)))) for column in zip(*points, strict=True)
+    )
+
+    def place(firings: float, seconds: float) -> tuple[float, float]:
+        x = left + (np.log10(firings) - x_low) / (x_high - x_low) * (width - left - 150)
+        y = height - bottom - (np.log10(seconds) - y_low) / (y_high - y_low) * (height - bottom - 20)
+        return round(float(x), 1), round(float(y), 1)
+
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+        'font-size="13"><title>Seconds of a run on one core and on two workers, by firings</title>',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    for power in range(int(x_low), int(x_high) + 1):
+        x = place(10.0**power, 10.0**y_low)[0]
+        lines.append(f'<path d="M{x} 20V{height - bottom}" stroke="#dddddd"/>')
+        lines.append(f'<text x="{x}" y="{height - bottom + 18}" text-anchor="middle">{x_names.get(power, "")}</text>')
+    for power in range(int(y_low), int(y_high) + 1):
+        y = place(10.0**x_low, 10.0**power)[1]
+        lines.append(f'<path d="M{left} {y}H{width - 150}" stroke="#dddddd"/>')
+        lines.append(f'<text x="{left - 6}" y="{y + 4}" text-anchor="end">{10.0**power:g}</text>')
+    lines.append(f'<text x="{(left + width - 150) / 2}" y="{height - 10}" text-anchor="middle">firings</text>')
+    lines.append(f'<text x="{left - 6}" y="14" text-anchor="end">seconds</text>')
+    label_ys: list[float] = []
+    for (name, curve), colour in zip(curves.items(), ("#222222", "#0072b2", "#d55e00"), strict=False):
+        path = "L".join(f"{x} {y}" for x, y in (place(*point) for point in curve))
+        x, y = place(*curve[-1])
+        while any(abs(y - other) < 15 for other in label_ys):
+            y += 1
+        label_ys.append(y)
+        label = name if name == "one core" else f"two workers, {name}"
+        lines.append(f'<path d="M{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        lines.append(f'<text x="{x + 6}" y="{y + 4}" fill="{colour}">{label}</text>')
+    return "\n".join([*lines, "</svg>\n"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("largest", nargs="?", type=int, default=SIZES[-1])
+    parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--svg", type=Path)
+    options = parser.parse_args()
+    print(f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}\n", flush=True)
+    if options.reference:
+        print_reference_table([size for size in REFERENCE_SIZES if size <= options.largest])
+        return
+    clusters = ("processes", "ray") if options.ray else ("processes",)
+    curves = print_curve([size for size in SIZES if size <= options.largest], clusters)
+    if options.svg is not None:
+        options.svg.write_text(draw_curves(curves), encoding="utf-8")
+    print_processor_time(min(SPEED_SIZE, options.largest))
+    print(f"fib(30), two workers in processes: {work_messages(run(30, **workers_of('processes')))} messages")
+    print_token_rate(ProcessPool)
+    if options.ray:
+        print_token_rate(RayPool)
 
 
 if __name__ == "__main__":
-    largest = int(sys.argv[1]) if len(sys.argv) > 1 else SIZES[-1]
-    print(f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}\n")
-    print("\n".join(rows(tuple(size for size in SIZES if size <= largest))))
+    main()
