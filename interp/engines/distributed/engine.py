@@ -44,6 +44,8 @@ from .run_file import (
     write_run,
 )
 
+SEED_END = 10**18
+"""The seeds of networks are below."""
 DEFAULT_WORKERS = 2
 """The number of workers, unless an option says another or the program has more devices."""
 
@@ -68,8 +70,6 @@ class DistributedEngine:
         for option, value in self.required_options.items():
             if getattr(options, option) != value:
                 return f"it supports only {option}={value!r}"
-        if options.keep is not None and options.resume is not None:
-            return "it cannot keep the events of a run that goes on from a checkpoint, which lacks the first ones"
         return None
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
@@ -89,6 +89,10 @@ def run_on_workers(
 
     Raises Usage if the arguments, the options or the devices of the program do not fit.
     """
+    if options.keep is not None and options.resume is not None:
+        message, required = "the events of a resumed run cannot be kept", "keep from the beginning of a run, or none"
+        hint = "a checkpoint has no events, so the first ones would be missing"
+        raise Usage(message, required=required, got="resume and keep", hint=hint)
     log_path(options.keep)
     limits = resolve_limits(options.limits)
     worker_limit = None if options.workers is None else check_workers(options.workers, DEFAULT_WORKERS)
@@ -242,7 +246,8 @@ def check_workers(workers: int | None, default: int) -> int:
         return default
     if not isinstance(workers, int) or isinstance(workers, bool) or not 1 <= workers <= MAX_WORKERS:
         required = f"an integer from 1 to {MAX_WORKERS}"
-        raise Usage("this is not a number of workers", required=required, got=repr(workers))
+        python = ValueError if isinstance(workers, int) and not isinstance(workers, bool) else TypeError
+        raise Usage("this is not a number of workers", required=required, got=repr(workers), python=python)
     return workers
 
 
@@ -263,8 +268,11 @@ def parse_cluster(cluster: str | None) -> ClusterName:
             return ClusterName(kind)
         case "network", "", "":
             return ClusterName("network")
-        case "network", ":", seed if seed.isascii() and seed.isdigit() and len(seed) <= 18:
-            return ClusterName("network", int(seed))
+        case "network", ":", seed:
+            if seed.isascii() and seed.isdigit() and len(seed) <= len(str(SEED_END - 1)):
+                return ClusterName("network", int(seed))
+            required_seed = f"an integer from 0 to {SEED_END - 1}, as in cluster='network:7'"
+            raise Usage("this is not the seed of a network", required=required_seed, got=repr(seed))
     raise Usage(f"no cluster is called {cluster!r}", required=required, hint="as in cluster='network:7'")
 
 

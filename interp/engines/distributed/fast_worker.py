@@ -94,7 +94,8 @@ class FastWorker:
             read_store(document, self._run, self._store)
             for sender, rows in document["unread"]:
                 self._unread_rows[sender].append(rows)
-            self._write_request(self.rank, int(self._store.registers[Register.REQUESTED_PROXY]))
+            if not any(len(opening_rows(rows)) for _, rows in document["unread"]):  # one has met the request
+                self._request_again()
         self.is_paused = self.is_stopped = False
         """Whether the driver has paused this worker, and whether it has reached a limit."""
         self._requests: dict[int, int] = {}
@@ -143,7 +144,7 @@ class FastWorker:
                 self._write_request(sender, proxy)
                 self._requests[sender] = 0
             case WorkRefusal():
-                self._write_request(self.rank, int(self._store.registers[Register.REQUESTED_PROXY]))
+                self._request_again()
                 self._backoff = min(2 * self._backoff + 1, MAX_BACKOFF)
                 self._turns_to_wait = self._backoff
             case Probe(number):
@@ -215,6 +216,10 @@ class FastWorker:
     def _write_request(self, rank: int, proxy: int) -> None:
         self._words[(1 + rank) * CACHE_LINE_WORDS + CoreLine.REQUESTED_PROXY] = proxy
 
+    def _request_again(self) -> None:
+        """Let the core's request stand here, as if nobody had seen it."""
+        self._write_request(self.rank, int(self._store.registers[Register.REQUESTED_PROXY]))
+
     def _answer_requests(self) -> None:
         """Forget requests that the core has met, and refuse those that it cannot meet."""
         max_turns = MAX_REQUEST_TURNS if self._worker_count > 2 else None
@@ -274,9 +279,14 @@ def fast_outcome(
     for number, (store, document) in enumerate(zip(run.stores, documents, strict=True)):
         read_store(document, run, store)
         for sender, rows in document["unread"]:
-            opens = rows[rows[:, MessageWord.KIND] == MessageKind.OPEN]
-            fill_ring(run.shared_words, sender, number, rows=opens)
+            fill_ring(run.shared_words, sender, number, rows=opening_rows(rows))
     return run.build_outcome(error, engine="distributed", structure=structure, cluster=cluster)
+
+
+def opening_rows(rows: WordArray) -> WordArray:
+    """The messages that open an activation."""
+    result: WordArray = rows[rows[:, MessageWord.KIND] == MessageKind.OPEN]
+    return result
 
 
 def store_to_data(store: CoreStore, traps: Sequence[CoreTrap], unread: Sequence[Any]) -> Any:

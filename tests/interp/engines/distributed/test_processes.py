@@ -149,24 +149,58 @@ def test_killed_workers_change_nothing(seed: int, pools: list[ProcessPool], monk
     assert killed_run_violations(pools, Random(seed), 4, 3.0) == []
 
 
-@pytest.mark.heavy
-@pytest.mark.timeout(7200)
-def test_200_kills_change_nothing(pools: list[ProcessPool], monkeypatch: MonkeyPatch) -> None:
-    """200 workers die by SIGKILL, each at a random moment: while they start, work, wait, or make a checkpoint. No
-    result, no count and no effect of a run changes."""
-    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
-    monkeypatch.setattr(driver, "MAX_DEATHS_WITHOUT_PROGRESS", 100)
-    deaths: list[int] = []
+@pytest.fixture
+def deaths(monkeypatch: MonkeyPatch) -> list[int]:
+    """The ranks of the workers that have died, in all runs of a test; a run may have many without progress."""
+    ranks: list[int] = []
     true = ProcessPool.replace
 
     def replace(self: ProcessPool, rank: int, epoch: int) -> None:
-        deaths.append(rank)
+        ranks.append(rank)
         true(self, rank, epoch)
 
     monkeypatch.setattr(ProcessPool, "replace", replace)
+    monkeypatch.setattr(ProcessPool, "checkpoint_interval", 0.2)
+    monkeypatch.setattr(driver, "MAX_DEATHS_WITHOUT_PROGRESS", 100)
+    return ranks
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_200_kills_change_nothing(pools: list[ProcessPool], deaths: list[int]) -> None:
+    """200 workers die by SIGKILL, each at a random moment: while they start, work, wait, or make a checkpoint. No
+    result, no count and no effect of a run changes."""
     runs, start = 0, time.monotonic()
     while len(deaths) < 200:
         assert killed_run_violations(pools, Random(runs), 12, 4.0) == []
+        runs += 1
+    print(f"{len(deaths)} deaths in {runs} runs, {time.monotonic() - start:.0f} s")
+
+
+def compiled_fields(outcome: tl.Outcome) -> tuple[object, ...]:
+    """The value, counts and profiles of a run of scalars."""
+    stats = outcome.stats
+    return outcome.value, stats.by_node, tuple(stats.profile), tuple(stats.waiting), outcome.open_activations
+
+
+def test_killed_compiled_workers_change_nothing(pools: list[ProcessPool], deaths: list[int]) -> None:
+    """A compiled worker that dies by SIGKILL is replaced; the run has the counts and profiles of one core."""
+    with random_kills(pools, Random(3), 2, 1.5):
+        outcome = fib.run(32, engine="distributed", cluster="processes", workers=2)
+    assert compiled_fields(outcome) == compiled_fields(fib.run(32, engine="fast", cores=1))
+    assert outcome.cluster.machine == "fast"
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(7200)
+def test_200_kills_of_compiled_workers_change_nothing(pools: list[ProcessPool], deaths: list[int]) -> None:
+    """200 compiled workers die by SIGKILL, each at a random moment; no result and no count changes."""
+    expected = compiled_fields(fib.run(34, engine="fast", cores=1))
+    runs, start = 0, time.monotonic()
+    while len(deaths) < 200:
+        with random_kills(pools, Random(runs), 20, 3.0):
+            outcome = fib.run(34, engine="distributed", cluster="processes", workers=2)
+        assert compiled_fields(outcome) == expected
         runs += 1
     print(f"{len(deaths)} deaths in {runs} runs, {time.monotonic() - start:.0f} s")
 

@@ -24,7 +24,7 @@ from pytest import MonkeyPatch
 from support.laws.distributed_laws import distributed_run, violations
 from support.programs.parallel_programs import careless, fib, sums
 from tagloom.core.errors import Usage
-from tagloom.interp.engines.distributed import engine, ray_pool
+from tagloom.interp.engines.distributed import driver, engine, ray_pool
 from tagloom.interp.engines.distributed.ray_pool import RayPool, WorkerActor
 from tagloom.interp.engines.limits import Limits
 
@@ -229,28 +229,47 @@ def actor_processes() -> list[int]:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_killed_actors_change_nothing(how: signal.Signals, monkeypatch: MonkeyPatch) -> None:
-    """Processes of actors that are killed at random moments, or stopped, are replaced, and change nothing."""
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("how", "max_kills", "size", "limits"),
+    [
+        (signal.SIGKILL, 10, 20, Limits(firings=10**6)),
+        (signal.SIGSTOP, 1, 20, Limits(firings=10**6)),
+        (signal.SIGKILL, 20, 35, Limits()),
+    ],
+    ids=["reference, SIGKILL", "reference, SIGSTOP", "compiled, SIGKILL"],
+)
+def test_killed_actors_change_nothing(
+    how: signal.Signals, max_kills: int, size: int, limits: Limits, monkeypatch: MonkeyPatch
+) -> None:
+    """Processes of actors that are killed at random moments, or stopped, are replaced, and change nothing: neither
+    those of reference machines, which runs with a limit on firings have, nor those of compiled workers."""
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray_pool, "PING_TIMEOUT", 3.0)
+    monkeypatch.setattr(RayPool, "checkpoint_interval", 0.2)
+    monkeypatch.setattr(driver, "MAX_DEATHS_WITHOUT_PROGRESS", 100)
     dice, is_over, kills = Random(1), threading.Event(), list[int]()
 
     def kill() -> None:
-        while not is_over.wait(dice.uniform(1.0, 3.0)) and len(kills) < (6 if how == signal.SIGKILL else 1):
+        while not is_over.wait(dice.uniform(0.5, 3.0)) and len(kills) < max_kills:
             with suppress(Exception):
                 os.kill(pid := dice.choice(actor_processes()), how)
                 kills.append(pid)
 
     assert list(violations(fib.graph, [5], 2, "ray")) == []  # Ray has started
     assert ray.is_initialized()
+    expected = fib.run(size, engine="fast", cores=1)
+    deaths, runs = 0, 0
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        out = fib.run(20, engine="distributed", cluster="ray", workers=2)
+        while len(kills) < max_kills:
+            out = fib.run(size, engine="distributed", cluster="ray", workers=2, limits=limits)
+            assert (out.value, out.stats.by_node) == (expected.value, expected.stats.by_node)
+            assert tuple(out.stats.profile) == tuple(expected.stats.profile)
+            deaths, runs = deaths + out.cluster.deaths, runs + 1
     finally:
         is_over.set()
         killer.join()
-    assert (out.value, out.firings) == (6765, 164_180)
-    assert out.cluster.deaths > 0
-    print(len(kills), "kills,", out.cluster.deaths, "deaths")
+    assert deaths > 0
+    print(f"{len(kills)} kills, {deaths} deaths in {runs} runs")
