@@ -465,7 +465,9 @@ def factorize(x: Any, mode: Any) -> tuple[Any, Any]:
     """As np.linalg.qr, with other signs in some columns of large matrices that are tall or wide. The square of the
     first columns of a wide matrix determines Q; the other columns of R are a product. A tall one is factorised by
     blocks of rows, and then their stacked factors R (Demmel and others, Communication-optimal parallel and sequential
-    QR and LU factorizations, SIAM J. Sci. Comput., 2012)."""
+    QR and LU factorizations, SIAM J. Sci. Comput., 2012). A complete factorization of a tall one is that of the matrix
+    with so many columns of zeros that NumPy releases Python's lock: they change neither Q nor the other columns of R.
+    """
     rows, columns = x.shape[-2:]
     if not _is_locked(x, x.size // max(rows, columns, 1)):
         return np.linalg.qr(x, mode)
@@ -474,7 +476,14 @@ def factorize(x: Any, mode: Any) -> tuple[Any, Any]:
         return q, np.concatenate([r, np.swapaxes(q, -2, -1) @ x[..., rows:]], axis=-1)
     width = x.size // rows
     height = max(2 * columns, min(MAX_BLOCK_ELEMENTS // width, MAX_LOCKED_SIDE**3 // (width * columns)))
-    if mode == "complete" or rows < 2 * height:
+    if mode == "complete":
+        extended_columns = MAX_LOCKED_RESULT * columns // width + 1
+        if rows < extended_columns or rows * x.size < MAX_LOCKED_SIDE**3:
+            return np.linalg.qr(x, mode)
+        zeros = np.zeros((*x.shape[:-1], extended_columns - columns), x.dtype)
+        q, r = np.linalg.qr(np.concatenate([x, zeros], axis=-1), mode)
+        return q, r[..., :columns]
+    if rows < 2 * height:
         return np.linalg.qr(x, mode)
     qs, rs = zip(*map(np.linalg.qr, np.array_split(x, rows // height, axis=-2)), strict=True)
     q, r = factorize(np.concatenate(rs, axis=-2), mode)

@@ -129,7 +129,7 @@ def matmul_expression(result: Type, x: str, y: str) -> str:
     """Text of the product of two matrices."""
     if result.dtype.kind == "f":
         return f"matmul_{numba_dtype(result.dtype)}(s, {x}, {y})"
-    return f"p.integer_matmul({x}, {y}, {numpy_dtype(numba_dtype(result.dtype))})"
+    return f"p.integer_matmul(s, {x}, {y}, {numpy_dtype(numba_dtype(result.dtype))})"
 
 
 def emit_stacked_matmul(

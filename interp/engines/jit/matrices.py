@@ -1,11 +1,12 @@
 """Sums and matrix products of C-contiguous arrays, for compiled code. Float sums accumulate in float64, integer sums in
 64 bits, float products in their own dtype. The order of additions is free: the rows of the registry bound the error.
 
-Float products that are not large are computed here: those with few rows row by row, all others in tiles of rows and
-columns that accumulate in registers. Threads may share the tiles: each element is summed in order, so the result does
-not depend on which thread computes it. Each product is a shared library (shared_library.py).
+Float products with few rows are computed row by row, all others in tiles of rows and columns that accumulate in
+registers, and large ones in blocks of tiles, with a poll before each. Threads may share the tiles: the terms of an
+element are added in an order that depends on the shapes only, not on the threads. Each product is a shared library
+(shared_library.py). BLAS computes what is small and has no whole tile, and large products with few rows.
 
-At common sizes they are faster than BLAS (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31; minimum of 5,
+At common sizes tiles are faster than BLAS (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31; minimum of 5,
 processor time of one thread): BLAS takes 1.6 times as long for 32 x 256 by 256 x 256, 1.2 for 100 x 784 by 784 x 256,
 1.7 for 200 x 784 by 784 x 10, 1.2 for a row by 128 x 320 (float64: 1.6), 1.4 for a column by a row, and as long for
 32 x 64 by 64 x 256. Small narrow products, with rows shorter than a tile, are left to BLAS, which takes 0.3 to 0.9 of
@@ -14,6 +15,9 @@ the time.
 A training step of the perceptron 784-256-10 takes 1.7 times as long with BLAS on one thread. With BLAS on two threads
 it takes 1.1 times as long on an idle machine, and 10 times as long beside other processes, since OpenBLAS's threads
 wait for each other at each product. Steps of LSTM, TreeLSTM and L2HMC show no difference above the noise.
+
+A product of 4,096 x 4,096 takes 1.2 times the processor time of one call of BLAS, which nothing can end, and 0.7 times
+that of BLAS in blocks of 128 rows (2026-11-30, the same machine, load 9).
 """
 
 from __future__ import annotations
@@ -34,22 +38,16 @@ from .memory import kernel
 from .shared_library import SharedLibrary
 from .state import FEW_ROWS, MATMUL_FUNCTIONS
 
-BLAS_MIN_PRODUCTS = 2**26
-"""The number of multiplications from which on BLAS computes a product: it packs its operands, which pays for large
-ones. For smaller ones BLAS took twice as long."""
-BLAS_MIN_TERMS = 2**12
-"""The most terms of an element of a product that is computed here. With more, BLAS computes it, by partial sums: a
-million float32 added one after another lose a hundredth."""
+BLOCKED_MIN_PRODUCTS = 2**26
+"""The number of multiplications from which on a product is computed in blocks."""
+BLOCKED_MIN_TERMS = 2**12
+"""The most terms of an element that are added one after another; more are added by partial sums, in blocks: a million
+float32 added one after another lose a hundredth."""
+_BLOCK_ROWS, _BLOCK_TERMS = 256, 256
+"""The rows of a block, and the terms of its elements: with all columns of 5,000, a block takes some 10 ms on one
+core."""
 _BLAS_MAX_NARROW_PRODUCTS = 2**18
 """The most multiplications of a narrow product that BLAS computes; for more, BLAS wakes its own threads."""
-_BLAS_BLOCK_PRODUCTS = 2**28
-"""The multiplications of a block of rows of a product by BLAS, between two polls: some 30 ms on one core."""
-_BLAS_BLOCK_ROWS = 128
-"""The fewest rows of such a block: BLAS copies the right factor for each block, as long as computing some 30 rows."""
-_BLAS_MAX_BLOCK, _BLAS_BLOCK_SIDE = 2**25, 2**12
-"""The most elements of a right factor that a block takes as a whole, and the sides of its parts if it has more: 128
-rows times such a part take 0.2 s on one core. Blocks of 256 rows and columns ended no earlier after a request to stop,
-and took 3.6 times as long beside other processes (5,000 x 5,000; 2026-11-28, two cores with a load of 12)."""
 _PARALLEL_MIN_PRODUCTS = 2**20
 """The number of multiplications from which on threads share a product: they take some 15 us. With a threshold of 2**18,
 runs were no shorter, and much longer on a busy machine."""
@@ -375,8 +373,8 @@ def outer_product(column, row, product, store_mode):  # type: ignore[no-untyped-
 
 @kernel
 def is_large(rows, inner, count):  # type: ignore[no-untyped-def]
-    """Whether BLAS computes a product since it is large, or since its elements have many terms."""
-    return inner > BLAS_MIN_TERMS or rows * inner * count >= BLAS_MIN_PRODUCTS
+    """Whether a product is computed in blocks, if it has enough rows: it is large, or its elements have many terms."""
+    return inner > BLOCKED_MIN_TERMS or rows * inner * count >= BLOCKED_MIN_PRODUCTS
 
 
 @kernel
@@ -387,36 +385,57 @@ def suits_blas(rows, inner, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def matmul_blas_parts(s, x, y):  # type: ignore[no-untyped-def]
-    """As `matmul_blas_blocks`, of a right factor so large that its columns and rows are split, too. The order in which
-    the terms of an element are added depends on the shapes only."""
-    rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
-    product = np.zeros((rows, count), x.dtype)
-    for term in range(0, inner, _BLAS_BLOCK_SIDE):
-        for column in range(0, count, _BLAS_BLOCK_SIDE):
-            right = np.ascontiguousarray(y[term : term + _BLAS_BLOCK_SIDE, column : column + _BLAS_BLOCK_SIDE])
-            for row in range(0, rows, _BLAS_BLOCK_ROWS):
-                if load_relaxed(s) != 0:
-                    return product
-                left = np.ascontiguousarray(x[row : row + _BLAS_BLOCK_ROWS, term : term + _BLAS_BLOCK_SIDE])
-                product[row : row + _BLAS_BLOCK_ROWS, column : column + _BLAS_BLOCK_SIDE] += np.dot(left, right)
-    return product
+def matmul_whole_tiles(s, x, y, product, rows, columns, strides):  # type: ignore[no-untyped-def]
+    """Compute the first rows and columns of a product, which are whole tiles, in blocks, with a poll before each;
+    meaningless after a request to stop. `x` is the address of the left factor; `strides`, in elements, are those
+    between its rows and between its columns."""
+    row_stride, column_stride = strides
+    inner, count, size = y.shape[0], y.shape[1], y.itemsize
+    right, out = data_address(y), data_address(product)
+    strips_body, strips = _strips_body_address(y), columns * size // _TILE_ROW_BYTES
+    for term in range(0, inner, _BLOCK_TERMS):
+        terms, store_mode = min(_BLOCK_TERMS, inner - term), STORE_RESULT if term == 0 else ADD_TO_TARGET
+        for row in range(0, rows, _BLOCK_ROWS):
+            if load_relaxed(s) != 0:
+                return
+            left = x + (row * row_stride + term * column_stride) * size
+            addresses = left, right + term * count * size, out + row * count * size
+            block_rows = min(_BLOCK_ROWS, rows - row)
+            words = (*addresses, block_rows, terms, count, row_stride, column_stride, store_mode, size)
+            if not parallel_for(s, strips_body, pack_words(words), strips, 1):
+                raise MemoryError
+    keep_alive(y)
+    keep_alive(product)
 
 
 @kernel
-def matmul_blas_blocks(s, x, y):  # type: ignore[no-untyped-def]
-    """A large product by BLAS, in blocks of rows, with a poll before each; meaningless after a request to stop. The
-    terms of an element are added in the same order, however the rows are split."""
-    rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
-    if inner * count > _BLAS_MAX_BLOCK:
-        return matmul_blas_parts(s, x, y)
-    product = np.empty((rows, count), x.dtype)
-    size = max(_BLAS_BLOCK_ROWS, _BLAS_BLOCK_PRODUCTS // (inner * count) // _TILE_ROWS * _TILE_ROWS)
-    for first in range(0, rows, size):
-        if load_relaxed(s) != 0:
-            return product
-        np.dot(x[first : first + size], y, product[first : first + size])
-    return product
+def matmul_by_blocks(s, x, y, product, row_stride, column_stride):  # type: ignore[no-untyped-def]
+    """Compute a product in blocks. Rows and columns that fill no tile are computed from copies of their factors, which
+    zeros extend to a tile."""
+    rows, inner, count = product.shape[0], y.shape[0], y.shape[1]
+    tile_columns = _TILE_ROW_BYTES // x.itemsize
+    last_rows, last_columns = rows % _TILE_ROWS, count % tile_columns
+    whole_rows, whole_columns = rows - last_rows, count - last_columns
+    strides = row_stride, column_stride
+    matmul_whole_tiles(s, data_address(x), y, product, whole_rows, whole_columns, strides)
+    bottom = np.zeros((_TILE_ROWS if last_rows else 0, inner), x.dtype)
+    if last_rows:
+        elements = array_at(data_address(x), rows * inner, x.dtype)
+        for i in range(last_rows):
+            for k in range(inner):
+                bottom[i, k] = elements[(whole_rows + i) * row_stride + k * column_stride]
+        tiles = np.empty((_TILE_ROWS, count), x.dtype)
+        matmul_whole_tiles(s, data_address(bottom), y, tiles, _TILE_ROWS, whole_columns, (inner, 1))
+        product[whole_rows:, :whole_columns] = tiles[:last_rows, :whole_columns]
+    if last_columns:
+        right = np.zeros((inner, tile_columns), x.dtype)
+        right[:, :last_columns] = y[:, whole_columns:]
+        tiles = np.empty((whole_rows + len(bottom), tile_columns), x.dtype)
+        matmul_whole_tiles(s, data_address(x), right, tiles, whole_rows, tile_columns, strides)
+        matmul_whole_tiles(s, data_address(bottom), right, tiles[whole_rows:], len(bottom), tile_columns, (inner, 1))
+        product[:, whole_columns:] = tiles[:rows, :last_columns]
+    keep_alive(x)
+    keep_alive(bottom)
 
 
 @kernel
@@ -425,10 +444,11 @@ def matmul(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > 1 and rows >= FEW_ROWS and rows * inner * count > _BLAS_BLOCK_PRODUCTS:
-        return matmul_blas_blocks(s, x, y)
-    if inner > 1 and (
-        (suits_blas(rows, inner, count, x.itemsize) and rows >= FEW_ROWS) or is_large(rows, inner, count)
+    is_blocked = is_large(rows, inner, count) and rows >= _TILE_ROWS
+    if (
+        inner > 1
+        and not is_blocked
+        and ((suits_blas(rows, inner, count, x.itemsize) and rows >= FEW_ROWS) or is_large(rows, inner, count))
     ):
         return np.dot(x, y)
     product = np.empty((rows, count), x.dtype)
@@ -436,6 +456,8 @@ def matmul(s, x, y):  # type: ignore[no-untyped-def]
         outer_product(x, y, product, STORE_RESULT)
     elif rows < FEW_ROWS:
         matmul_few_rows(x, y, product)
+    elif is_blocked:
+        matmul_by_blocks(s, x, y, product, inner, 1)
     elif count == 1:
         matmul_vector(x, y, product)
     else:
@@ -449,13 +471,14 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > 1 and rows * inner * count > _BLAS_BLOCK_PRODUCTS:
-        return matmul_blas_blocks(s, np.ascontiguousarray(x.T), y)
-    if inner > 1 and (suits_blas(rows, inner, count, x.itemsize) or is_large(rows, inner, count)):
+    is_blocked = is_large(rows, inner, count) and rows >= _TILE_ROWS
+    if inner > 1 and not is_blocked and (suits_blas(rows, inner, count, x.itemsize) or is_large(rows, inner, count)):
         return np.dot(x.T, y)
     product = np.empty((rows, count), x.dtype)
     if inner == 1:
         outer_product(x, y, product, STORE_RESULT)
+    elif is_blocked:
+        matmul_by_blocks(s, x, y, product, 1, rows)
     else:
         matmul_tiled(s, x, y, product, 1, rows)
     return product
@@ -502,10 +525,12 @@ def sum_middle_axis(x, dtype):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
-    """The product of two integer matrices, modulo the range of the dtype."""
+def integer_matmul(s, x, y, dtype):  # type: ignore[no-untyped-def]
+    """The product of two integer matrices, modulo the range of the dtype; meaningless after a request to stop."""
     product = np.zeros((x.shape[0], y.shape[1]), dtype)
     for i in range(x.shape[0]):
+        if load_relaxed(s) != 0:
+            return product
         for k in range(x.shape[1]):
             for j in range(y.shape[1]):
                 product[i, j] += x[i, k] * y[k, j]

@@ -248,6 +248,27 @@ def test_large_matrices_with_a_short_side(shape: tuple[int, ...]) -> None:
 
 
 @pytest.mark.full(first=1)
+@pytest.mark.parametrize("shape", [(700, 300), (3, 600, 120)])
+def test_complete_factors_of_tall_matrices(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are NumPy's, though NumPy factorises matrices with so many columns that it releases Python's lock."""
+    results = []
+
+    def qr_of_extended(x: Any, mode: Any) -> Any:
+        results.append(x.size // x.shape[-2])
+        return numpy_qr(x, mode)
+
+    numpy_qr = np.linalg.qr
+    x = np.random.default_rng(3).standard_normal(shape)
+    expected = numpy_qr(x, "complete")
+    monkeypatch.setattr(np.linalg, "qr", qr_of_extended)
+    q, r = tl.linalg.qr(x, mode="complete")
+    assert q.shape == expected.Q.shape and r.shape == expected.R.shape
+    np.testing.assert_allclose(q, expected.Q, atol=1e-10)
+    np.testing.assert_allclose(r, expected.R, atol=1e-10)
+    assert min(results) > linalg.MAX_LOCKED_RESULT
+
+
+@pytest.mark.full(first=1)
 @pytest.mark.parametrize("shape", [(2, 100_000, 3), (200_000, 5), (10_000, 120)])
 def test_tall_matrices_in_blocks(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The factors of a tall matrix that is factorised by blocks of rows are NumPy's but for the signs of columns of Q

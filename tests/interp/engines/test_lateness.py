@@ -132,6 +132,8 @@ def test_an_op_lets_other_threads_run(name: str) -> None:
         ("det", (400, 300, 300), ()),
         ("slogdet_sign", (400, 300, 300), ()),
         ("qr_q", (200_000, 50), (("mode", "reduced"),)),
+        ("qr_q", (3000, 400), (("mode", "complete"),)),
+        ("qr_r", (5, 2000, 90), (("mode", "complete"),)),
         ("svdvals", (400, 300, 300), ()),
     ],
 )

@@ -22,6 +22,7 @@ SIZES = [
     *((3 * ROWS, 64, 16), (40, 130, 70), (64, 256, 256), (128, 16, 500)),
     *((2, 70, 5), (ROWS + 3, 40, 10), (50, 30, 1), (9, 4096, 3), (20, 9, 7), (33, 9, 17), (3, 0, 4), (0, 5, 40)),
     *((200, 784, 10), (60, 400, 12), (40, 400, 20), (300, 1000, 1)),
+    *((ROWS, 4100, 1), (ROWS + 1, 4100, 19), (33 * ROWS + 3, 4100, 35)),
 ]
 
 
@@ -64,6 +65,26 @@ def test_long_sums_are_exact(size: tuple[int, int, int]) -> None:
     """A sum of a million float32 products is about as exact as NumPy's; in sequence it would be off by a percent."""
     x, y = (np.full(shape, 0.1, np.float32) for shape in (size[:2], size[1:]))
     assert np.abs(product(0, x, y) / (2**20 * 0.01) - 1.0).max() < 1e-3
+
+
+@pytest.mark.full
+def test_a_request_ends_large_products() -> None:
+    """Products poll the stop word before each block, and those of integers before each row: no element is computed."""
+    stop = np.zeros(9, np.int64)
+    x, y, product = np.ones((ROWS, 600)), np.ones((600, 64)), np.zeros((ROWS, 64))
+    tiles, strides = matrices.matmul_whole_tiles, (600, 1)
+    real, integer = float64[:, ::1], int64[:, ::1]
+    compute = njit(void(int64, real, real, real))(
+        lambda s, x, y, product: tiles(s, matrices.data_address(x), y, product, ROWS, 64, strides)
+    )
+    integer_product = matrices.integer_matmul
+    compute_integers = njit(integer(int64, integer, integer))(lambda s, x, y: integer_product(s, x, y, np.int64))
+    for is_stopped in (True, False):
+        stop[0] = is_stopped
+        compute(stop.ctypes.data, x, y, product)
+        assert (product == (0 if is_stopped else 600)).all()
+        integers = compute_integers(stop.ctypes.data, x.astype(np.int64), y.astype(np.int64))
+        assert (integers == (0 if is_stopped else 600)).all()
 
 
 @pytest.mark.full
@@ -129,36 +150,53 @@ def test_transposed_and_added_products_are_within_their_bound(dtype: Any) -> Non
 
 
 TWINS = {
-    "tiles begin one late": ("number * tile_columns", "number * tile_columns + (number == 1)"),
+    "tiles begin one late": (
+        "compute_strips",
+        "number * tile_columns",
+        "number * tile_columns + (number == 1)",
+    ),
     "the last columns are left out": (
+        "compute_strips",
         "for number in range(first, last)",
         "for number in range(first, last - (last > 1))",
     ),
-    "the last rows are left out": ("range(0, rows, _TILE_ROWS)", "range(0, rows - _TILE_ROWS + 1, _TILE_ROWS)"),
-    "rows of another matrix": ("row * row_stride * size", "row * count * size"),
+    "the last rows are left out": (
+        "compute_strips",
+        "range(0, rows, _TILE_ROWS)",
+        "range(0, rows - _TILE_ROWS + 1, _TILE_ROWS)",
+    ),
+    "rows of another matrix": ("compute_strips", "row * row_stride * size", "row * count * size"),
+    "only the last block of terms": ("matmul_whole_tiles", "if term == 0", "if term >= 0"),
+    "the rows of the first block": ("matmul_whole_tiles", "(row * row_stride +", "(0 * row_stride +"),
+    "columns that fill no tile are left out": ("matmul_by_blocks", "= tiles[:rows", "= 0 * tiles[:rows"),
 }
 
 
 @pytest.mark.full(first=1)
 @pytest.mark.parametrize("twin", TWINS)
-def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiles that omit or misplace a part exceed the bound."""
-    right, wrong = TWINS[twin]
-    source = inspect.getsource(matrices.compute_strips.py_func)
-    assert right in source
+def test_twin_is_caught(twin: str) -> None:
+    """Tiles and blocks that omit or misplace a part exceed the bound."""
+    function, right, wrong = TWINS[twin]
+    assert right in inspect.getsource(vars(matrices)[function].py_func)
     scope = dict(vars(matrices))
     exec("@kernel\ndef _strips_body_address(x): return thread_pool.function_address(_compute_strips64)", scope)
-    for name in (
-        "compute_strips",
-        "_compute_strips64",
-        "matmul_by_strips",
-        "matmul_narrow",
-        "matmul_tiled",
-        "matmul",
-    ):
+    is_blocked = function != "compute_strips"
+    names = ["compute_strips", "_compute_strips64"]
+    if is_blocked:
+        exec(
+            "@kernel\ndef compute(s, x, y):\n"
+            "    product = np.empty((x.shape[0], y.shape[1]), x.dtype)\n"
+            "    matmul_by_blocks(s, x, y, product, x.shape[1], 1)\n"
+            "    return product",
+            scope,
+        )
+        names += ["matmul_whole_tiles", "matmul_by_blocks"]
+    else:
+        names += ["matmul_by_strips", "matmul_narrow", "matmul_tiled", "matmul"]
+    for name in names:
         text = inspect.getsource(vars(matrices)[name].py_func)
-        exec(text.replace(right, wrong) if name == "compute_strips" else text, scope)
-    x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
+        exec(text.replace(right, wrong) if name == function else text, scope)
+    x, y = factors((33 * ROWS + 3, 600, 19) if is_blocked else (4 * ROWS + 1, 90, 83), np.float64)
     state = np.zeros(9, np.int64)
-    result = _wrapped(scope["matmul"], float64)(state.ctypes.data, x, y)
+    result = _wrapped(scope["compute" if is_blocked else "matmul"], float64)(state.ctypes.data, x, y)
     assert not (np.abs(result - x @ y) <= 2 * OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]
