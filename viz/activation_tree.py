@@ -238,8 +238,8 @@ class ActivationTree:
     def _describe_phases(self, tag: Tag, max_length: int, outer: Collection[Value]) -> Iterator[tuple[str, str]]:
         outputs = sorted(self.returns.get(tag, {}).items())
         inputs = self.parameter_inputs(tag)
-        shown = inputs if max_length == sys.maxsize else without_captures(self.graph, inputs)
-        return self.gates.describe_phases(shown, outputs, max_length, outer)
+        shown_inputs = inputs if max_length == sys.maxsize else without_captures(self.graph, inputs)
+        return self.gates.describe_phases(shown_inputs, outputs, max_length, outer)
 
     def describe_firings(self, tag: Tag) -> str:
         firings = plural(self.firings[tag], "firing")

@@ -259,10 +259,10 @@ def _fold_cluster(
             else:
                 target.clusters.append(copy_without_clusters(inner))
                 waiting.append((inner, target.clusters[-1]))
-        for name, together in folded.items():
-            inner_boxes = list(chain.from_iterable(member.boxes for inner in together for member in inner.walk()))
+        for name, clusters in folded.items():
+            inner_boxes = list(chain.from_iterable(member.boxes for inner in clusters for member in inner.walk()))
             box_of.update(dict.fromkeys(inner_boxes, name))
-            add_folded_box(target, name, together, sum(node_counts.get(box, 0) or 1 for box in inner_boxes))
+            add_folded_box(target, name, clusters, sum(node_counts.get(box, 0) or 1 for box in inner_boxes))
     return result
 
 
@@ -271,9 +271,9 @@ def copy_without_clusters(cluster: Cluster) -> Cluster:
     return replace(cluster, boxes=dict(cluster.boxes), same_rank=list(cluster.same_rank), clusters=[])
 
 
-def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], node_count: int) -> None:
+def add_folded_box(target: Cluster, name: str, clusters: Sequence[Cluster], node_count: int) -> None:
     """Add the box of folded clusters."""
-    first, last = together[0], together[-1]
+    first, last = clusters[0], clusters[-1]
     kind: BoxKind = "folded_loop" if first.kind == "loop" else "folded"
     if first is last:
         title, tooltip = first.title, first.tooltip
@@ -362,8 +362,10 @@ def join_ready_badges(badges: Sequence[Badge]) -> Sequence[Badge]:
         return badges
     many = count_by_mark(ready)["ready"]
     tooltip = "; ".join([badge.tooltip for badge in ready if badge.tooltip][:8])
-    joined = Badge("ready", str(many), "", tooltip, counts=(("ready", many),))
-    return [joined if badge is ready[0] else badge for badge in badges if badge.mark != "ready" or badge is ready[0]]
+    ready_badge = Badge("ready", str(many), "", tooltip, counts=(("ready", many),))
+    return [
+        ready_badge if badge is ready[0] else badge for badge in badges if badge.mark != "ready" or badge is ready[0]
+    ]
 
 
 def count_inside(view: View, result: View, box_of: Mapping[str, str]) -> None:

@@ -65,8 +65,8 @@ def draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, f
     finite = {step: value for step, value in numbers.items() if math.isfinite(value)}
     low, high = min(finite.values()), max(finite.values())
     last, top = finite[max(finite)], y + 20
-    lost = len(numbers) - len(finite)
-    label = f"{metric}, {last:.4g} at last" + (f"; {lost} not finite" if lost else "")
+    lost_count = len(numbers) - len(finite)
+    label = f"{metric}, {last:.4g} at last" + (f"; {lost_count} not finite" if lost_count else "")
     canvas.text(_LEFT, y + 12, label, size=11)
     canvas.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
     for label, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():

@@ -102,7 +102,7 @@ class _Layout(NamedTuple):
         Graphviz crashes at some graphs with texts at arrows that do not order their boxes. Another process then lays
         out that graph with these texts as `xlabel`, and the graphs after it.
         """
-        begun = time.monotonic()
+        start_time = time.monotonic()
         status = self._await_end(timeout, progress)
         written = read_all(self.pictures)
         pictures = written.split(b"\0") if written and len(self.sources) > 1 else [written] if written else []
@@ -110,7 +110,7 @@ class _Layout(NamedTuple):
             failed, *others = self.sources[len(pictures) :]
             for sources, label in (([failed], "xlabel"), (others, "label")):
                 if sources:
-                    left = timeout - (time.monotonic() - begun)
+                    left = timeout - (time.monotonic() - start_time)
                     pictures += start_layout(self.stack, sources, self.format, label).await_pictures(left, progress)
         elif status or not pictures:
             raise layout_error(status, read_all(self.errors).decode(errors="replace"))

@@ -34,9 +34,9 @@ def find_scopes(graph: Graph) -> list[tuple[NameScope, ...]]:
             and entries[common_depth] == previous[common_depth][0]
         ):
             common_depth += 1
-        opened = [(entry, NameScope(entry.name, count + at)) for at, entry in enumerate(entries[common_depth:])]
-        count += len(opened)
-        previous = (*previous[:common_depth], *opened)
+        opened_scopes = [(entry, NameScope(entry.name, count + at)) for at, entry in enumerate(entries[common_depth:])]
+        count += len(opened_scopes)
+        previous = (*previous[:common_depth], *opened_scopes)
         paths.append(tuple(scope for _, scope in previous))
         functions.append(node.function)
     sizes = Counter(scope for path in paths for scope in path)

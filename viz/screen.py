@@ -154,12 +154,14 @@ def branch_names(view: View) -> set[str]:
 def unfold_clusters(view: View, folded: Sequence[str], unfolded: Collection[str]) -> list[str]:
     """The names of the clusters that are folded after the clusters `unfolded`, and those around them, are unfolded: the
     clusters inside an unfolded one stay folded."""
-    opened = {cluster.name for cluster in view.root.walk() if any(inner.name in unfolded for inner in cluster.walk())}
+    opened_clusters = {
+        cluster.name for cluster in view.root.walk() if any(inner.name in unfolded for inner in cluster.walk())
+    }
     inner_names = {cluster.name: [inner.name for inner in cluster.clusters] for cluster in view.root.walk()}
     waiting, clusters = list(reversed(folded)), list[str]()
     while waiting:
         name = waiting.pop()
-        if name in opened:
+        if name in opened_clusters:
             waiting += reversed(inner_names[name])
         else:
             clusters.append(name)
@@ -199,10 +201,16 @@ def interest_order(view: View) -> list[Cluster]:
     calls; at each depth by kind, and then the largest first. The function that is called first, and the outermost
     cluster of a part that is no function, stay."""
     functions = [cluster for cluster in view.root.clusters if cluster.kind == "function"]
-    staying = {cluster.name for cluster in view.root.clusters if cluster.kind != "function" or cluster is functions[0]}
+    remaining_clusters = {
+        cluster.name for cluster in view.root.clusters if cluster.kind != "function" or cluster is functions[0]
+    }
     depths = call_depths(view)
     return sorted(
-        (cluster for cluster in view.root.walk() if cluster is not view.root and cluster.name not in staying),
+        (
+            cluster
+            for cluster in view.root.walk()
+            if cluster is not view.root and cluster.name not in remaining_clusters
+        ),
         key=lambda cluster: (-depths[cluster.name], FOLDED_FIRST.get(cluster.kind, 3), -len(cluster.boxes)),
     )
 

@@ -180,13 +180,13 @@ def group_tokens(
     on_arrows: dict[int, list[_PlacedToken]] = {}
     on_boxes: dict[str, list[_PlacedToken]] = {}
     token_counts: dict[tuple[int, int, Tag], int] = {}
-    for placed in tokens:
-        mark, (node, port, tag, _), *_ = placed
+    for placed_token in tokens:
+        mark, (node, port, tag, _), *_ = placed_token
         if top is not None and top not in tag.self_and_ancestors():
             continue
         arrows = ways.get((node, port))
         if arrows is None or mark not in ("flight", "waiting", "dead"):
-            on_boxes.setdefault(f"n{node}", []).append(placed)
+            on_boxes.setdefault(f"n{node}", []).append(placed_token)
             continue
         way = arrows[0]
         if len(arrows) > 1:  # of several arrows (in an invalid graph) each gets its own
@@ -194,9 +194,9 @@ def group_tokens(
             token_counts[node, port, tag] = before + 1
             way = arrows[min(before, len(arrows) - 1)]
         if way in on_arrows:
-            on_arrows[way].append(placed)
+            on_arrows[way].append(placed_token)
         else:
-            on_arrows[way] = [placed]
+            on_arrows[way] = [placed_token]
     return on_arrows, on_boxes
 
 
@@ -252,14 +252,14 @@ def token_badges(
     return (*badges, Badge("more", str(len(remaining)), "", tooltip, counts=(*counts.items(),)))
 
 
-def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
+def describe_placed_token(graph: Graph, placed_token: _PlacedToken) -> str:
     """The tooltip of a token: its value, its tag and its state."""
-    _, token, position, state, _ = placed
+    _, token, position, state, _ = placed_token
     place = f"in flight, at position {position}" if position >= 0 else state or "waits for partners"
     return f"{abbreviate_for_text(graph, token.value)} under {token.tag}: {place}"
 
 
-def _no_tooltip(graph: Graph, placed: _PlacedToken) -> str:
+def _no_tooltip(graph: Graph, placed_token: _PlacedToken) -> str:
     return ""
 
 

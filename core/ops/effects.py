@@ -273,8 +273,8 @@ def trap_class(op: str, message: str) -> type[Exception]:
             return lookup_exception(message.partition(":")[0])
         return condition.error if condition is not None and condition.message == message else ValueError  # type: ignore[return-value]
     if op == "callback":
-        raised = re.match(r"(?:the callback|callback \S+) raised (\w+)", message)
-        return lookup_exception(raised[1] if raised else "")
+        exception_match = re.match(r"(?:the callback|callback \S+) raised (\w+)", message)
+        return lookup_exception(exception_match[1] if exception_match else "")
     return IndexError if message.startswith(_NO_CELL_MESSAGE) else ValueError
 
 

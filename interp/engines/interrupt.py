@@ -187,17 +187,17 @@ def import_slowly(name: str) -> ModuleType:
     is_there = module is not None and not getattr(getattr(module, "__spec__", None), "_initializing", False)
     if is_there or threading.current_thread() is not threading.main_thread():
         return import_module(name)
-    imported: Future[ModuleType] = Future()
+    import_result: Future[ModuleType] = Future()
 
     def work() -> None:
         try:
-            imported.set_result(import_module(name))
+            import_result.set_result(import_module(name))
         except BaseException as error:
-            imported.set_exception(error)
+            import_result.set_exception(error)
 
     try:
         threading.Thread(target=work, name=IMPORT_THREAD).start()
     except RuntimeError:  # too many threads
         with block_interrupt():
             return import_module(name)
-    return imported.result()
+    return import_result.result()

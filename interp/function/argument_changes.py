@@ -101,13 +101,13 @@ class ArgumentValues:
         for instance, before in self.attributes:
             _check_attributes(instance, before)
         contents = tuple(self.arguments[position] for position in positions)
-        reached = {id(value) for _, value in walk_paths(contents, ())}
+        reachable_ids = {id(value) for _, value in walk_paths(contents, ())}
         removed = [
             value
             for (position, *_), value, items in self.values
             if position in positions
             and _is_container(value)
-            and id(value) not in reached
+            and id(value) not in reachable_ids
             and _has_changed(value, items)
         ]
         return (*contents, *removed)

@@ -40,15 +40,15 @@ def shrink(case: FuzzCase, is_interesting: Callable[[FuzzCase], bool], max_tries
     """The smallest case found that is still interesting. Candidates are first single parts of the program, on the
     values that they had, then small changes. When a candidate still fails, the search continues with it from the same
     position, until no candidate is left or too many were tried. No candidate is tried twice."""
-    tried = {case_key(case)}
+    tried_keys = {case_key(case)}
     tries = 0
 
     def accepts(candidate: FuzzCase) -> bool:
         nonlocal tries
         key = case_key(candidate)
-        if tries >= max_tries or key in tried or not is_valid(candidate):
+        if tries >= max_tries or key in tried_keys or not is_valid(candidate):
             return False
-        tried.add(key)
+        tried_keys.add(key)
         tries += 1
         return is_interesting(candidate)
 

@@ -296,8 +296,8 @@ def tree(index: EventIndex, start: Token | TokenKey | FiringOrigin, depth: int =
         origin = index.origin(number, token)
         is_repeated = number in printed_firings and isinstance(origin, FiringOrigin)
         text = f"{origin.short_description}, as above" if is_repeated else origin
-        passed = "" if call is None else f", through {call}{f' ({call.location})' if call.location else ''}"
-        lines.append(f"{'  ' * level}{'cell' if port < 0 else f'port {port}'}: {text}{passed}")
+        call_text = "" if call is None else f", through {call}{f' ({call.location})' if call.location else ''}"
+        lines.append(f"{'  ' * level}{'cell' if port < 0 else f'port {port}'}: {text}{call_text}")
         if number not in printed_firings:
             printed_firings.add(number)
             if level < depth:

@@ -103,8 +103,8 @@ class ColumnLogWriter:
     def write_event(self, event: Event) -> None:
         """Add an event, and the tags that it opens."""
         rows, numbers = self._rows, self.tags.numbers
-        opened = self.tags.declare(event)
-        for row in opened:
+        opened_tags = self.tags.declare(event)
+        for row in opened_tags:
             rows["tags"].extend(row[1:])
         inputs = event.inputs or ()
         for value in inputs:
@@ -126,7 +126,7 @@ class ColumnLogWriter:
             rows["released"].extend((step, *self.token_row(token)))
         flags = FIRED * event.is_firing | THROTTLED * event.is_throttled
         rows["events"].extend((
-            *self.token_row(event.token), event.position, flags, len(opened), len(inputs), len(event.outputs),
+            *self.token_row(event.token), event.position, flags, len(opened_tags), len(inputs), len(event.outputs),
             event.trap is not None, len(event.sent), len(event.closed), len(event.woken),
             event.deferred_at is not None, len(event.released),
         ))  # fmt: skip

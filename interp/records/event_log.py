@@ -303,8 +303,8 @@ class OpenTags:
     def assign_numbers(self, event: Event) -> None:
         """Number the declared tags, if the event opens them."""
         if self._declared_tags and event.sent and event.sent[0].tag == self._declared_tags[-1]:
-            opened = list(islice(event.sent[0].tag.self_and_ancestors(), len(self._declared_tags)))
-            for number, tag in enumerate(reversed(opened), self._next_number - len(opened)):
+            opened_tags = list(islice(event.sent[0].tag.self_and_ancestors(), len(self._declared_tags)))
+            for number, tag in enumerate(reversed(opened_tags), self._next_number - len(opened_tags)):
                 self.tag_numbers[tag], self._tags_by_number[number] = number, tag
             self._declared_tags, self._first_declaration = [], None
 

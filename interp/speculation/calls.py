@@ -240,11 +240,11 @@ class Calls(PythonOperators):
         self.require_function(function)
         names, defaults = owner._fields, function.__defaults__ or ()
         first_default = len(names) - len(defaults)
-        taken = {*names[: len(arguments)], *keywords}
+        bound_names = {*names[: len(arguments)], *keywords}
         bound = {
             name: self.default(name, value)
             for name, value in zip(names[first_default:], defaults, strict=True)
-            if name not in taken
+            if name not in bound_names
         }
         bound |= dict(zip(names, arguments, strict=False)) | keywords
         is_fitting = len(arguments) <= len(names) and keywords.keys() <= {*names[len(arguments) :]}

@@ -187,7 +187,7 @@ class Generation(Calls):
         predicate = self.evaluate_test(test)
         self.note_truth(test, bool(predicate) if isinstance(predicate, bool | np.bool_) else None)
         key = (self.stack[-1].function.__code__, test.lineno, test.col_offset)
-        taken = self.branches_taken(*key)
+        branches_taken = self.branches_taken(*key)
 
         def guarded(is_true: bool, branch: Callable[[], StagedValue]) -> Callable[[], StagedValue]:
             def run() -> StagedValue:
@@ -207,7 +207,7 @@ class Generation(Calls):
                 try:
                     return branch()
                 except NotSpeculable as error:
-                    if taken == {is_true} or (*key, not is_true) in self.requirements.dropped_branches:
+                    if branches_taken == {is_true} or (*key, not is_true) in self.requirements.dropped_branches:
                         raise
                     self.requirements.dropped_branches[*key, is_true] = str(error)
                     raise Restart from None

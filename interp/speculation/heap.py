@@ -1264,14 +1264,14 @@ class Observation:
         if type(value) is str and before is not None and any(has_any_text(option) for option in options_of(before)):
             return
         try:
-            joined = layout if before is None else join(before, layout)
+            joined_layout = layout if before is None else join(before, layout)
         except NotSpeculable as error:
             raise NotSpeculable(f"{key}: {error}") from None
-        if joined != before:
+        if joined_layout != before:
             self.widening_count += 1
-        self.set_layout(layouts, key, joined)
+        self.set_layout(layouts, key, joined_layout)
         if self.has_static_objects:
-            self._separate(joined)
+            self._separate(joined_layout)
 
     def _separate(self, layout: Layout) -> None:
         """Keep all objects of a class in the table if one of them is there, and static lists of one place if their

@@ -374,9 +374,9 @@ def join(first: Layout, second: Layout) -> Layout:
     options = list(options_of(first))
     for new_option in options_of(second):
         for position, option in enumerate(options):
-            joined = new_option if new_option == option else _join_simple(option, new_option)
-            if joined is not None:
-                options[position] = joined
+            joined_option = new_option if new_option == option else _join_simple(option, new_option)
+            if joined_option is not None:
+                options[position] = joined_option
                 break
         else:
             options.append(new_option)
@@ -423,13 +423,17 @@ def _join_simple(first: Layout, second: Layout) -> Layout | None:
                 return layout
             return join(layout, TextLayout(((text,),)))
         case ArrayLayout(), ArrayLayout():
-            joined = first.type.join(second.type)
-            has_rank = joined is not None and joined.shape is not None
-            return ArrayLayout(joined) if joined is not None and has_rank else None
+            joined_type = first.type.join(second.type)
+            has_rank = joined_type is not None and joined_type.shape is not None
+            return ArrayLayout(joined_type) if joined_type is not None and has_rank else None
         case NumpyLayout(), NumpyLayout():
-            joined = first.type.join(second.type)
-            has_rank = joined is not None and joined.shape is not None
-            return NumpyLayout(joined, first.is_view or second.is_view) if joined is not None and has_rank else None
+            joined_type = first.type.join(second.type)
+            has_rank = joined_type is not None and joined_type.shape is not None
+            return (
+                NumpyLayout(joined_type, first.is_view or second.is_view)
+                if joined_type is not None and has_rank
+                else None
+            )
         case TupleLayout(), TupleLayout() if len(first.items) == len(second.items) and first.kind is second.kind:
             return TupleLayout(tuple(join(*pair) for pair in zip(first.items, second.items, strict=True)), first.kind)
     return None

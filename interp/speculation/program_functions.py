@@ -199,9 +199,9 @@ class ProgramFunctions(Staging):
             return
         finally:
             self.state, self.class_vector, self.row_vector = outer
-        joined = layout if callee.result is None else join(callee.result, layout)
-        if joined != callee.result or written != callee.written_keys:
-            callee.result, callee.written_keys, self.has_changed = joined, written, True
+        joined_layout = layout if callee.result is None else join(callee.result, layout)
+        if joined_layout != callee.result or written != callee.written_keys:
+            callee.result, callee.written_keys, self.has_changed = joined_layout, written, True
 
     def _changed_keys(self, callee: Callee, symbols: Sequence[Any]) -> set[HeapKey]:
         """The keys whose values at the end of a function of the program differ from its parameters."""
@@ -358,8 +358,8 @@ class ProgramFunctions(Staging):
         positional = [parameter.arg for parameter in (*tree.posonlyargs, *tree.args)]
         defaults = dict(zip(positional[::-1], (function.__defaults__ or ())[::-1], strict=False))
         defaults |= function.__kwdefaults__ or {}
-        taken = {*positional[: len(arguments)], *keywords}
-        values = {name: self.default(name, value) for name, value in defaults.items() if name not in taken}
+        bound_names = {*positional[: len(arguments)], *keywords}
+        values = {name: self.default(name, value) for name, value in defaults.items() if name not in bound_names}
         bound = self._bind(function.__name__, tree, values, arguments, keywords, node)
         is_incomplete = any(self.new_object(value) is not None for value in bound.values())
         return self.inline_function(function, bound) if is_incomplete else self.call_function(function, bound)

@@ -117,8 +117,10 @@ class Recorder:
         code = python.__code__
         if code not in self._watch_codes:
             self._watch_codes[code] = _watched_code(code)
-        watched = self._watch_codes[code]
-        return python if watched is None else bind_code(watched, python, CellType(_FunctionRecorder(self, code)))
+        watched_code = self._watch_codes[code]
+        return (
+            python if watched_code is None else bind_code(watched_code, python, CellType(_FunctionRecorder(self, code)))
+        )
 
 
 def _watched_code(code: CodeType) -> CodeType | None:

@@ -260,8 +260,8 @@ def run_case(process: Backend, program: Program, arguments: Sequence[Value]) -> 
 
 def exit_code(verdicts: Iterable[str]) -> int:
     """1 if a backend is wrong, 2 if it does not run."""
-    found = set(verdicts)
-    return 1 if found & FAILURES else 2 if "not run" in found else 0
+    verdict_names = set(verdicts)
+    return 1 if verdict_names & FAILURES else 2 if "not run" in verdict_names else 0
 
 
 def backend_label(name: str, process: Backend) -> str:

@@ -226,7 +226,7 @@ def boxes_by_row(positions: CellPositions, names: Iterable[str]) -> dict[int, fr
 
 def _focus_cell(layout: GraphLayout, session: Session) -> tuple[int, int] | None:
     """The cell of the found node, or else of the current one, or of the box that it is folded into."""
-    found = session.found_node
-    name = f"n{session.current_node if found is None else found}"
+    found_node = session.found_node
+    name = f"n{session.current_node if found_node is None else found_node}"
     cells = layout.cell_positions.get(layout.places.get(name, name), [])
     return cells[len(cells) // 2] if cells else None

@@ -72,8 +72,10 @@ class PageRow(NamedTuple):
         if not self.tail_count or len(self.text) <= width:
             return self.spans
         if self.spare_count:
-            kept = self.spans[: -self.spare_count]
-            return self._replace(spans=kept, tail_count=self.tail_count - self.spare_count, spare_count=0).fit(width)
+            remaining_spans = self.spans[: -self.spare_count]
+            return self._replace(
+                spans=remaining_spans, tail_count=self.tail_count - self.spare_count, spare_count=0
+            ).fit(width)
         head, tail = self.spans[: -self.tail_count], self.spans[-self.tail_count :]
         least = width // 2
         tail_room = max(width - sum(len(span.text) for span in head), least)

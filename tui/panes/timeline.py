@@ -59,15 +59,16 @@ def lane_timeline(session: Session, lanes: WorkerLanes, ends: list[int], height:
     where a call or loop was donated to it, from the side of the donor."""
     history = session.history
     ranks = lanes.used_ranks()
-    shown = ranks[:height]
+    shown_ranks = ranks[:height]
     columns = np.searchsorted(np.array(ends), np.arange(len(lanes.ranks)), "right")
     counts = {
-        rank: np.bincount(columns[np.asarray(lanes.ranks) == rank], minlength=len(ends))[: len(ends)] for rank in shown
+        rank: np.bincount(columns[np.asarray(lanes.ranks) == rank], minlength=len(ends))[: len(ends)]
+        for rank in shown_ranks
     }
     top = max(1, *(int(count.max(initial=0)) for count in counts.values()))
     donations = [crossing for crossing in history.crossings if crossing.is_donation]
     rows = []
-    for rank in shown:
+    for rank in shown_ranks:
         arrows = {
             bisect_left(ends, donation.receiver + 1): "↓" if lanes.ranks[donation.sender] < rank else "↑"
             for donation in donations
@@ -76,7 +77,9 @@ def lane_timeline(session: Session, lanes: WorkerLanes, ends: list[int], height:
         rows.append(_lane_row(counts[rank].tolist(), top, arrows, at, lane_colour(rank)))
     rows.append(axis_row(session, ends, at))
     driver = "driver, " if ranks[0] == DRIVER_RANK else ""
-    workers = f"{driver}{plural(lanes.workers, 'worker')}" + ("" if shown == ranks else f", {len(shown)} shown")
+    workers = f"{driver}{plural(lanes.workers, 'worker')}" + (
+        "" if shown_ranks == ranks else f", {len(shown_ranks)} shown"
+    )
     events = f"{history.position:,} of {plural(len(history), 'event')}"
     subtitle = f"{events} · {workers} · {plural(len(donations), 'donation')} ↓↑"
     return Timeline(tuple(rows), tuple(f"goto {end}" for end in ends) if len(history) else (), subtitle)

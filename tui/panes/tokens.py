@@ -178,12 +178,19 @@ def cell_row(graph: Graph, number: int, content: CellWrite | Token, mark: Activa
 
 def tags_page(session: Session) -> PanePage:
     """The tree of the activations so far; of many siblings, those around the current activation."""
-    history, here, entries = session.history, session.current_tag, list_activations(session)
+    history, current_tag, entries = session.history, session.current_tag, list_activations(session)
     activation_rows = _ActivationRows(
-        session, ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
+        session,
+        ActivationTitles(history.graph, session.run.index.gates, history.position),
+        current_tag,
+        session.root_tag,
     )
     at = next(
-        (number for number, entry in enumerate(entries) if isinstance(entry, ActivationEntry) and entry.tag == here),
+        (
+            number
+            for number, entry in enumerate(entries)
+            if isinstance(entry, ActivationEntry) and entry.tag == current_tag
+        ),
         None,
     )
     return PanePage(
@@ -196,9 +203,9 @@ def tags_page(session: Session) -> PanePage:
 class _ActivationRows:
     """Builds the rows of the pane of activations."""
 
-    def __init__(self, session: Session, titles: ActivationTitles, here: Tag, filter_tag: Tag | None) -> None:
+    def __init__(self, session: Session, titles: ActivationTitles, current_tag: Tag, filter_tag: Tag | None) -> None:
         self.session = session
-        self.titles, self.current, self.filter_tag = titles, here, filter_tag
+        self.titles, self.current, self.filter_tag = titles, current_tag, filter_tag
         self.difference = session.shown_difference
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:

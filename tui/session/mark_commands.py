@@ -259,16 +259,16 @@ def search(session: Session, words: CommandArguments) -> CommandResult:
     if not words.text:
         words.next_word("a text or a condition")
     history = session.history
-    graph, found = history.graph, find_nodes(history.graph, words.text)
-    lines = [describe_node(session, number) for number in found[:MAX_MATCHES]]
-    lines += [f"and {plural(len(found) - MAX_MATCHES, 'node')} more"] if len(found) > MAX_MATCHES else []
-    data: dict[str, Any] = {"nodes": [str(graph.nodes[number]) for number in found], "events": [], "more": 0}
-    if found:
-        session.show_node(found[0])
+    graph, numbers = history.graph, find_nodes(history.graph, words.text)
+    lines = [describe_node(session, number) for number in numbers[:MAX_MATCHES]]
+    lines += [f"and {plural(len(numbers) - MAX_MATCHES, 'node')} more"] if len(numbers) > MAX_MATCHES else []
+    data: dict[str, Any] = {"nodes": [str(graph.nodes[number]) for number in numbers], "events": [], "more": 0}
+    if numbers:
+        session.show_node(numbers[0])
     try:
         condition = compile_condition(words.text, graph)
     except (Malformed, Usage) as error:
-        if found:
+        if numbers:
             return CommandResult(lines, data)
         message = f"no node has {words.text[:40]!r} in its name, op, formula or helper; as a condition: {error.message}"
         raise Usage(message, required=error.required, got=error.got, hint=error.hint, excerpt=error.excerpt) from None

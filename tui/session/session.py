@@ -357,10 +357,10 @@ class Session:
     @property
     def found_node(self) -> int | None:
         """The node that `select` or `search` found, until the run moves; None if there is none."""
-        found = self.focus.found_node
-        if found is None or (found.run_name, found.position) != (self.run.name, self.history.position):
+        found_node = self.focus.found_node
+        if found_node is None or (found_node.run_name, found_node.position) != (self.run.name, self.history.position):
             return None
-        return self.node_number(found.name)
+        return self.node_number(found_node.name)
 
     @property
     def inspected_node(self) -> int | None:
@@ -371,8 +371,8 @@ class Session:
 
     def show_node(self, number: int) -> None:
         """Inspect a node, and show it in the graph, until the run moves."""
-        found = FoundNode(str(self.history.graph.nodes[number]), self.run.name, self.history.position)
-        self.focus = replace(self.focus, found_node=found)
+        found_node = FoundNode(str(self.history.graph.nodes[number]), self.run.name, self.history.position)
+        self.focus = replace(self.focus, found_node=found_node)
 
     @property
     def current_node(self) -> int | None:

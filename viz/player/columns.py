@@ -320,20 +320,22 @@ def tag_lifetimes(segment: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
     """For each tag, the positions in the segment at which it opened, returned its last result, and closed; -1 if it did
     not."""
     recording = segment.recording
-    opened: dict[Tag, int] = {}
+    open_positions: dict[Tag, int] = {}
     for number, _ in segment.initial_moves:
-        opened.setdefault(recording.tokens[number].tag, 0)
+        open_positions.setdefault(recording.tokens[number].tag, 0)
     return_positions: dict[Tag, int] = {}
     closed: dict[Tag, int] = {}
     for position, number in enumerate(segment.event_numbers, 1):
         event = recording.events[number]
         for token, _ in segment.moves[position - 1]:
-            opened.setdefault(recording.tokens[token].tag, position)
+            open_positions.setdefault(recording.tokens[token].tag, position)
         if event.is_firing and recording.graph.nodes[event.token.node].op == "return":
             return_positions[event.token.tag] = position
         for activation in event.closed:
             closed[activation.tag] = position
-    return {tag: (position, return_positions.get(tag, -1), closed.get(tag, -1)) for tag, position in opened.items()}
+    return {
+        tag: (position, return_positions.get(tag, -1), closed.get(tag, -1)) for tag, position in open_positions.items()
+    }
 
 
 # The source lines of nodes, which the page shows beside the graph

@@ -141,19 +141,19 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     boxes = view.boxes
     granularities = [at for at, blocks in enumerate(full_view.blocks, 1) if any(b.box.name in boxes for b in blocks)]
     full_view = select_blocks(full_view, next(iter(granularities), 0))
-    shown = [bundle for bundle in full_view.bundles if any(name in boxes for name in bundle.members)]
-    is_bundled = not full and len(shown) < len(full_view.bundles)
+    shown_bundles = [bundle for bundle in full_view.bundles if any(name in boxes for name in bundle.members)]
+    is_bundled = not full and len(shown_bundles) < len(full_view.bundles)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
     has_branches = bool(folded) or bool(branch_names(view))
     numbers: dict[str, int] = {}
-    bundles = [bundle for bundle in full_view.bundles if bundle not in shown] if is_bundled else []
+    bundles = [bundle for bundle in full_view.bundles if bundle not in shown_bundles] if is_bundled else []
     for part in folded_parts(full_view, folded, bundles):
         if len(numbers) + 1 == MAX_PLANS:
             break
         if part.outer and part.outer not in numbers:
             continue
         clusters = unfold_clusters(full_view, folded, [part.outer if part.bundle else part.box])
-        subjects = (*(bundle.subject for bundle in shown), *filter(None, [part.bundle]))
+        subjects = (*(bundle.subject for bundle in shown_bundles), *filter(None, [part.bundle]))
         unfolded = Folding(is_bundled, subjects, tuple(clusters), has_branches=has_branches).apply(full_view)
         if len(unfolded.boxes) <= MAX_BOXES:
             drawn = arrange_functions(unfolded, SCREEN)

@@ -308,14 +308,14 @@ def select_segment(
     if not positions and total:
         raise Usage("the run has no event there", required=f"an event before {total:,}", got=f"{first:,}")
     start = positions[0] if positions else 0
-    shown = full_segment.event_numbers[start : start + most]
+    shown_numbers = full_segment.event_numbers[start : start + most]
     live = live_tokens(
         TokenRecording(
             *recording[:4], list(full_segment.initial_moves), [list(move) for move in full_segment.moves[:start]]
         ),
         start,
     )
-    segment = PlayerSegment(recording, shown, list(live.items()), full_segment.moves[start : start + most])
+    segment = PlayerSegment(recording, shown_numbers, list(live.items()), full_segment.moves[start : start + most])
     return segment._replace(note=describe_omission(segment, under, is_over))
 
 

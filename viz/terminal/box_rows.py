@@ -113,9 +113,9 @@ def abbreviate(text: str, longest: int) -> str:
         return text
     names = _LIST_OF_NAMES.fullmatch(text)
     if names is not None:
-        shown, rest = names["shown"].split(", "), int(names["rest"].replace(",", ""))
-        for dropped in range(len(shown)):
-            first, last = ", ".join(shown[: len(shown) - dropped]), f" +{rest + dropped}"
+        shown_names, rest = names["shown"].split(", "), int(names["rest"].replace(",", ""))
+        for dropped in range(len(shown_names)):
+            first, last = ", ".join(shown_names[: len(shown_names) - dropped]), f" +{rest + dropped}"
             if len(first) + len(last) <= longest:
                 return first + last
         if len(last) + _MIN_NAME_LENGTH <= longest:

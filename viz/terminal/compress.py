@@ -79,9 +79,9 @@ def passable_columns(
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
     moved = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
-    met = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
+    joins = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
     right = [free and not clash for free, clash in zip(loose, moved, strict=True)]
-    return right, [free and not clash for free, clash in zip(loose, met, strict=True)]
+    return right, [free and not clash for free, clash in zip(loose, joins, strict=True)]
 
 
 def would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:

@@ -209,13 +209,13 @@ def place_rows(
     columns |= {f"{name}>": span.right_column for name, span in spans.items()}
     between = list(gaps_in_rows(targets, width))
     framed = [*between, *gaps_around_frames(view, members, spans, targets, width)]
-    settled = satisfy_gaps(columns, framed)
-    if settled is None:
-        spans, framed, settled = {}, between, satisfy_gaps(columns, between) or columns
-    straighten(view, rows, targets, courses, settled, framed)
-    placements = {name: Placement(target.rank, settled[name]) for name, target in targets.items()}
+    new_columns = satisfy_gaps(columns, framed)
+    if new_columns is None:
+        spans, framed, new_columns = {}, between, satisfy_gaps(columns, between) or columns
+    straighten(view, rows, targets, courses, new_columns, framed)
+    placements = {name: Placement(target.rank, new_columns[name]) for name, target in targets.items()}
     frames = {
-        name: FrameSpan(settled[f"{name}<"], settled[f"{name}>"], span.first_rank, span.last_rank)
+        name: FrameSpan(new_columns[f"{name}<"], new_columns[f"{name}>"], span.first_rank, span.last_rank)
         for name, span in spans.items()
     }
     return placements, frames

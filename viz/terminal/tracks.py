@@ -88,7 +88,7 @@ def try_rows(channel: Channel, rows: int, separates_heads: bool) -> bool:
         ):
             return False
         extents[border.row].append(extent)
-    placed: list[Trunk] = []
+    placed_trunks: list[Trunk] = []
     vertical_columns = frozenset(
         column for trunk in channel.trunks for column in trunk.columns_above | trunk.columns_below
     )
@@ -103,10 +103,10 @@ def try_rows(channel: Channel, rows: int, separates_heads: bool) -> bool:
         ]
         if not options:
             return False
-        crossings = count_crossings(trunk, rows, placed)
+        crossings = count_crossings(trunk, rows, placed_trunks)
         trunk.row = min(options, key=lambda row: (crossings[row], abs(row - (rows - 1) / 2)))
         extents[trunk.row].append(trunk.extent)
-        placed.append(trunk)
+        placed_trunks.append(trunk)
     return True
 
 
@@ -158,11 +158,11 @@ def overlap(first: tuple[int, int], second: tuple[int, int], vertical_columns: C
     return all(column in vertical_columns for column in between)
 
 
-def count_crossings(trunk: Trunk, rows: int, placed: Sequence[Trunk]) -> list[int]:
+def count_crossings(trunk: Trunk, rows: int, placed_trunks: Sequence[Trunk]) -> list[int]:
     """How often the trunk would cross others, for each row."""
     left, right = trunk.extent
     change = [0] * (rows + 1)
-    for placed_trunk in placed:
+    for placed_trunk in placed_trunks:
         start, end = placed_trunk.extent
         ours_above, ours_below = (
             _count_between(trunk.columns_above, start, end),

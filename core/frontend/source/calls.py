@@ -162,14 +162,14 @@ def _register_copy(result: Any, arguments: tuple[Any, ...]) -> None:
 
 def _parts(values: tuple[Any, ...]) -> list[Any]:
     """The lists, dicts, sets, arrays and instances of the user's classes that are these values, or parts of them."""
-    parts, seen = list[Any](), set[int]()
+    parts, visited_ids = list[Any](), set[int]()
     pending = list(values)
     for value in pending:  # a worklist: the loop appends to it
         is_instance = has_attributes(value)
         is_part = is_instance or type(value) in (*CONTAINERS, *DICT_CLASSES, tuple, MutableArray)
-        if id(value) in seen or not is_part:
+        if id(value) in visited_ids or not is_part:
             continue
-        seen.add(id(value))
+        visited_ids.add(id(value))
         parts.append(value)
         if isinstance(value, dict):
             pending += value.values()
@@ -343,15 +343,15 @@ def check_iterators(*values: Any) -> None:
 
 def _iterators(iterable: Any) -> list[Any]:
     """The iterators that a loop over this iterable advances: it, and those that it takes its items from."""
-    found = {id(iterable): iterable} if _is_iterator(iterable) else {}
-    pending = list(found.values())
+    iterators = {id(iterable): iterable} if _is_iterator(iterable) else {}
+    pending = list(iterators.values())
     for part in pending:  # a worklist: the loop appends to it
         for inner in gc.get_referents(part):
             is_path = _is_iterator(inner) or (type(inner) in (tuple, CellType) and _is_iterator(part))
-            if is_path and id(inner) not in found:
-                found[id(inner)] = inner
+            if is_path and id(inner) not in iterators:
+                iterators[id(inner)] = inner
                 pending.append(inner)
-    return [part for part in found.values() if _is_iterator(part)]
+    return [part for part in iterators.values() if _is_iterator(part)]
 
 
 def _is_iterator(value: Any) -> bool:

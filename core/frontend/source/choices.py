@@ -151,9 +151,9 @@ def _unify_result(previous: TreeType, result: Any) -> Any:
 
 def _model_of(structure: TreeDef, types: Sequence[Type]) -> Any:
     """A value of this structure and these types. A list that is empty in all calls so far is one without a column."""
-    known = only_result(structure, types)
-    if known is not None:
-        return known[0]
+    known_result = only_result(structure, types)
+    if known_result is not None:
+        return known_result[0]
     remaining = iter(types)
     if structure.container is tuple:
         return tuple(_model_of(part, [next(remaining) for _ in range(part.size)]) for _, part in structure.children)
@@ -350,12 +350,12 @@ def _nesting(structure: TreeDef) -> int:
 def created_attributes(contents: Iterable[Any], created: Collection[int]) -> list[AttributePlace]:
     """The attributes of instances of the user's classes among these pieces of state that are among the created objects,
     and of those that they refer to."""
-    places, seen = list[AttributePlace](), set[int]()
+    places, visited_ids = list[AttributePlace](), set[int]()
     pending = [instance for content in contents if not is_unassigned(content) for instance in static_objects(content)]
     for instance in pending:  # a worklist: the loop appends to it
-        if id(instance) not in created or id(instance) in seen or not has_attributes(instance):
+        if id(instance) not in created or id(instance) in visited_ids or not has_attributes(instance):
             continue
-        seen.add(id(instance))
+        visited_ids.add(id(instance))
         for name, content in vars(instance).items():
             places.append(AttributePlace(instance, name, f"attribute {name} of {describe_class(instance)}"))
             pending += static_objects(content)
@@ -364,11 +364,11 @@ def created_attributes(contents: Iterable[Any], created: Collection[int]) -> lis
 
 def _is_outer(value: Any, own_keys: Collection[tuple[Any, ...]]) -> bool:
     """Whether an object refers to no value that the region under trace computes, as far as its references are known."""
-    region, pending, seen = current_region(), [value], set[int]()
+    region, pending, visited_ids = current_region(), [value], set[int]()
     for part in pending:  # a worklist: the loop appends to it
-        if id(part) in seen:
+        if id(part) in visited_ids:
             continue
-        seen.add(id(part))
+        visited_ids.add(id(part))
         traced_value = getattr(part, "_tagloom_value", None)
         if isinstance(traced_value, TracedValue):
             if traced_value.region is region:

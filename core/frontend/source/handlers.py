@@ -42,10 +42,10 @@ def run_try(
     region = current_region()
     assert region is not None, "only a trace has symbolic values"
     try:
-        caught = classes()
+        caught_classes = classes()
     except Exception:  # Python evaluates the classes only where an exception is raised
-        caught = Exception
-    statement, where = OpenTry(caught, region, decisions), user_location()
+        caught_classes = Exception
+    statement, where = OpenTry(caught_classes, region, decisions), user_location()
     mark, start = region.mark(), variables.read()
     undecided: UndecidedCheck | None = None
     error: BaseException | None = None
@@ -55,9 +55,9 @@ def run_try(
             with open_try(statement):
                 result = body()
             calls = [node for node in nested_nodes(region.nodes[mark.sizes[0] :]) if node.op == "call"]
-            refuse_caught(calls, region.specialization, caught)
+            refuse_caught(calls, region.specialization, caught_classes)
         except (Exception, SystemExit, KeyboardInterrupt) as raised_error:
-            if isinstance(raised_error, Exception) and hides_fault(caught, raised_error):
+            if isinstance(raised_error, Exception) and hides_fault(caught_classes, raised_error):
                 region.specialization.keep_error(raised_error)
             error = raised_error
         except BaseException as reached:
@@ -109,19 +109,19 @@ def _keep_condition(region: RegionBuilder, mark: RegionMark, condition: Any, whe
     (F4) where an effect is among these: the next run has it, too."""
     first = mark.sizes[0]
     needed = set() if condition is GUARDED else {condition._tagloom_value.name}
-    kept = []
+    kept_nodes = []
     for node in reversed(region.nodes[first:]):
         if not needed.isdisjoint(result.name for result in node.results):
             needed.update(operand for operand in node.inputs if isinstance(operand, str))
-            kept.append(node)
-    if any(node.op in EFFECT_OPS or node.op == "assert" for node in nested_nodes(kept)):
+            kept_nodes.append(node)
+    if any(node.op in EFFECT_OPS or node.op == "assert" for node in nested_nodes(kept_nodes)):
         raise Invalid(
             "whether a `try` catches an exception depends on an effect in its body",
             rule="F4",
             where=where,
             hint="move the effect out of the `try`, before it",
         )
-    region.nodes[first:] = reversed(kept)
+    region.nodes[first:] = reversed(kept_nodes)
     region.store.clear()
     region.store.update(mark.store)
     region.specialization.aliases.reset(mark.aliases)

@@ -171,9 +171,9 @@ def select(items: Sequence[Any], index: Any) -> Any:
 def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
     """`container[index]`, an item of a list of lists, or of the values of a dict, where `key` is its key: a change of
     the item also changes the container there."""
-    taken = find_taken_item(container, index)
-    if taken is not None:
-        return taken
+    taken_item = find_taken_item(container, index)
+    if taken_item is not None:
+        return taken_item
     item = _select_items(container, index)
     if any(item is option for option in container):  # all are empty
         item = note_rebuilt(register_created(list(item)))

@@ -213,8 +213,8 @@ def note_assigned_list(container: Any, index: Any, item: Any) -> None:
 def _forget_repeated(container: Any, index: Any) -> None:
     """Forget that the item at an index is in another place, too: it is about to be replaced."""
     repeated = current_aliases().repeated_indices
-    noted = repeated.pop(id(container), [])
-    others = [each for each in noted if not (_is_same(each.index, index) and can_forget(each))]
+    noted_indices = repeated.pop(id(container), [])
+    others = [each for each in noted_indices if not (_is_same(each.index, index) and can_forget(each))]
     if others:
         repeated[id(container)] = others
 

@@ -76,11 +76,14 @@ def _to_operand(value: Any) -> Any:
 
 def _result_dtype(values: Sequence[Any]) -> Any:
     """The dtype that NumPy computes with. Raises _NoCounterpart for different dtypes that are not Python's."""
-    found = [_dtype_of(value) for value in values]
-    if len(set(found) - {None}) > 1 and any(each not in _PYTHON_DTYPES for each in found if each is not None):
+    value_dtypes = [_dtype_of(value) for value in values]
+    if len(set(value_dtypes) - {None}) > 1 and any(
+        each not in _PYTHON_DTYPES for each in value_dtypes if each is not None
+    ):
         raise _NoCounterpart
     operands = [
-        _ZEROS[str(number_kind(value))] if each is None else each for value, each in zip(values, found, strict=True)
+        _ZEROS[str(number_kind(value))] if each is None else each
+        for value, each in zip(values, value_dtypes, strict=True)
     ]
     return np.result_type(*operands) if operands else np.dtype(float)
 
@@ -115,8 +118,8 @@ def _promote_arrays(*values: Any) -> list[Any]:
     operands = list(map(_to_operand, values))
     if not operands:
         return []
-    found = [_dtype_of(operand) or DTYPES[str(number_kind(operand))].numpy for operand in operands]
-    dtype = np.result_type(*found)
+    operand_dtypes = [_dtype_of(operand) or DTYPES[str(number_kind(operand))].numpy for operand in operands]
+    dtype = np.result_type(*operand_dtypes)
     return [_cast(operand, dtype) for operand in operands]
 
 
@@ -426,10 +429,10 @@ def _are_all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
 
 def _to_dtype(dtype: Any, default: Any) -> Any:
     """A dtype of tagloom for one that is given to NumPy."""
-    found = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
-    if found is None:
+    known_dtype = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
+    if known_dtype is None:
         raise _NoCounterpart
-    return found
+    return known_dtype
 
 
 def _zeros(shape: Any, dtype: Any = None) -> Any:

@@ -148,8 +148,8 @@ def _unify_lists(values: Sequence[list[Any]], scopes: Sequence[Scope], depth: in
     model = next((column for column in stacked if column is not None), None)
     if model is None or (depth and any(column is None for column in stacked)):
         raise DifferentItems
-    filled = [empty_items(model) if column is None else column for column in stacked]
-    return [[column] for column in unify_structures(filled, scopes, depth)]
+    columns = [empty_items(model) if column is None else column for column in stacked]
+    return [[column] for column in unify_structures(columns, scopes, depth)]
 
 
 def _unify_stacked(values: Sequence[StackedItems], scopes: Sequence[Scope], depth: int) -> list[StackedItems]:
@@ -260,8 +260,8 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
     kinds = [each for value in values for each in key_kinds(value)]
     if model is None or any(each != kinds[0] for each in kinds):
         raise DifferentItems
-    filled = [empty_items(model) if entries is None else entries for entries in stacked]
-    unified = unify_structures(filled, scopes, depth)
+    filled_entries = [empty_items(model) if entries is None else entries for entries in stacked]
+    unified = unify_structures(filled_entries, scopes, depth)
     if isinstance(values[0], TracedSet):
         return [TracedSet(stacked=each) for each in unified]
     return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
@@ -640,9 +640,9 @@ def get_open_item(container: Any, index: Any) -> Any:
     piece, position = _find_piece(container, index)
     if piece is not None and type(piece) is not StackedItems:
         return piece
-    taken = find_taken_item(container, index) if type(container) is list else None
-    if taken is not None:
-        return taken
+    taken_item = find_taken_item(container, index) if type(container) is list else None
+    if taken_item is not None:
+        return taken_item
     item = take_item(stack_items(container) if piece is None else piece, position)
     if type(item) is list and type(container) is list:
         note_origin(item, container, index)

@@ -681,8 +681,8 @@ class ProgramOperators(Operators):
                 position += 1
                 yield numbers[position - 1]
 
-        known = UnrolledItems(known_numbers())
-        super().for_stmt(known, target, body, state, live, form, last, parallel_iterations, loop)
+        unrolled_numbers = UnrolledItems(known_numbers())
+        super().for_stmt(unrolled_numbers, target, body, state, live, form, last, parallel_iterations, loop)
         return loop.exit_number
 
     def stages_rest(self, start: Any, variables: Variables, stage: Thunk, conditional_iterations: int = 0) -> bool:
@@ -737,8 +737,8 @@ class ProgramOperators(Operators):
             staged_exit = self._for_live_items(numbers, target, body, state, live, form, last, parallel_iterations)
 
         if known_count() is not None:
-            known = UnrolledItems(known_items())
-            exit_number = super().for_stmt(known, target, body, state, live, form, last, parallel_iterations)
+            unrolled_items = UnrolledItems(known_items())
+            exit_number = super().for_stmt(unrolled_items, target, body, state, live, form, last, parallel_iterations)
             if is_staged:
                 return staged_exit
         if known_count() is not None:

@@ -260,7 +260,7 @@ def _trap_of(node: Node) -> type[Exception] | None:
     return row.trap_condition.error or lookup_exception(dict(node.attributes).get("error", "AssertionError"))
 
 
-def _program_nodes(nodes: Sequence[Node], function: Specialization, seen: set[str]) -> Iterator[Node]:
+def _program_nodes(nodes: Sequence[Node], function: Specialization, visited_names: set[str]) -> Iterator[Node]:
     """The nodes of a function that may trap, as far as their results show it: these nodes, those in their regions, and
     those of the functions that they call."""
     builder = function.program_builder
@@ -268,18 +268,18 @@ def _program_nodes(nodes: Sequence[Node], function: Specialization, seen: set[st
         if any(result.name in function.certain_results for result in node.results):
             continue
         for region in node.regions:
-            yield from _program_nodes(region.nodes, function, seen)
+            yield from _program_nodes(region.nodes, function, visited_names)
         if node.op == "call":
             name = str(node.attribute("function"))
             callees = [
                 specialization
                 for specialization in builder.specializations.values()
-                if specialization.name == name and name not in seen
+                if specialization.name == name and name not in visited_names
             ]
-            seen.add(name)
+            visited_names.add(name)
             for callee in callees:
                 for inner in callee.regions:
-                    yield from _program_nodes(inner.nodes, callee, seen)
+                    yield from _program_nodes(inner.nodes, callee, visited_names)
         yield node
 
 

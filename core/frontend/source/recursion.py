@@ -399,21 +399,21 @@ class Recursion:
         signature: inspect.Signature,
         arguments: dict[str, Any],
     ) -> Any:
-        passed = dict(arguments)
+        arguments_left = dict(arguments)
         for name in arguments:
             shared = self.shared_arguments.get((function, name))
-            if shared is not None and passed.pop(name) is not shared:
+            if shared is not None and arguments_left.pop(name) is not shared:
                 raise _refusal(function, f"changes its argument {name}, which is not the same in each call")
         self._check_closure(function)
-        self._check_arrays(function, passed.values())
-        opened = self._resized_arguments(function, passed)
-        leaves = [leaf for name, part in opened.items() for leaf in part.leaves(passed.pop(name))]
+        self._check_arrays(function, arguments_left.values())
+        opened = self._resized_arguments(function, arguments_left)
+        leaves = [leaf for name, part in opened.items() for leaf in part.leaves(arguments_left.pop(name))]
         leaves += [leaf for part in self.state.values() for leaf in part.leaves(part.place.read())]
         key = function, converted.__code__
         spec = self.specs.get(key)
         if spec is None:
-            spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(passed), opened)
-        value = trace_pullback(region, spec, (*passed.values(), *leaves))[0]
+            spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(arguments_left), opened)
+        value = trace_pullback(region, spec, (*arguments_left.values(), *leaves))[0]
         result, *contents = value if self.state else (value,)
         result = _without_empty_column(result)
         remaining: Iterator[Any] = iter(contents)
@@ -551,10 +551,10 @@ def _join_types(first: Type, second: Type) -> Type:
         if first.dtype not in kinds or second.dtype not in kinds:
             raise DifferentItems
         first = Type(second.dtype, first.shape)  # numbers are only lifted
-    joined = first.join(second)
-    if joined is None or joined.shape is None:
+    joined_type = first.join(second)
+    if joined_type is None or joined_type.shape is None:
         raise DifferentItems
-    return joined
+    return joined_type
 
 
 def _containers(value: Any) -> list[Any]:
@@ -574,13 +574,13 @@ def _parts(values: Iterable[Any]) -> list[Any]:
 def _reaches(values: Sequence[Any], cell: CellType) -> bool:
     """Whether these functions and arguments refer to a cell, by what they close over and contain: so it is older than
     their call."""
-    pending, seen = list(values), set[int]()
+    pending, visited_ids = list(values), set[int]()
     for value in pending:  # a worklist: the loop appends to it
         if value is cell:
             return True
-        if id(value) in seen:
+        if id(value) in visited_ids:
             continue
-        seen.add(id(value))
+        visited_ids.add(id(value))
         if type(value) is FunctionType:
             pending += value.__closure__ or ()
             pending += [part for part in value.__globals__.values() if type(part) is FunctionType]

@@ -537,8 +537,8 @@ class _Merger:
         if not trees[0].treedef.has_order_of(trees[1].treedef):
             raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         leaves = self._pair_leaves(key, label, trees, (then, otherwise))
-        known = {k for tree in trees for k, leaf in enumerate(tree.leaves) if is_created(leaf)}
-        copied = trees[0].copied_arrays | trees[1].copied_arrays | known
+        created_positions = {k for tree in trees for k, leaf in enumerate(tree.leaves) if is_created(leaf)}
+        copied = trees[0].copied_arrays | trees[1].copied_arrays | created_positions
         self.pieces[key] = Tree(leaves, trees[0].treedef, copied)
 
     def _fill(
@@ -787,8 +787,8 @@ class CarriedPlace(NamedTuple):
     @property
     def copied_arrays(self) -> frozenset[int]:
         """The positions of arrays that are not own ones. Those of NumPy may become values of the program."""
-        known = {position for position, leaf in enumerate(self.tree.leaves) if is_created(leaf)}
-        return (self.tree.copied_arrays | known) - self.own_arrays.keys()
+        created_positions = {position for position, leaf in enumerate(self.tree.leaves) if is_created(leaf)}
+        return (self.tree.copied_arrays | created_positions) - self.own_arrays.keys()
 
 
 def _carried_place(place: Place, tree: Tree) -> CarriedPlace:
@@ -1316,10 +1316,10 @@ class _StagedLoop:
                 yield
             finally:  # no code has the lists of the part any more
                 aliases.sole_names = {key: name for key, name in aliases.sole_names.items() if key in names}
-        known = {id(each) for each in (*self.state.renamed_lists, *self.state.first_lists.values())}
-        grown = [each for each in renamed if id(each) in earlier - known]
-        if grown:
-            raise _ListRenaming(grown)
+        known_ids = {id(each) for each in (*self.state.renamed_lists, *self.state.first_lists.values())}
+        outer_renamed = [each for each in renamed if id(each) in earlier - known_ids]
+        if outer_renamed:
+            raise _ListRenaming(outer_renamed)
 
     def _enter(self, leaves: Sequence[Any]) -> None:
         remaining = iter(leaves)

@@ -233,8 +233,8 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
             stage_assertion(leaf == leaf, located_exception(error))
         part = namespace.equal(lift(column, *kinds), lift(leaf, *kinds))
         is_equal = part if is_equal is None else namespace.logical_and(is_equal, part)
-    found = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
-    return _KeyPosition(namespace.argmax(found), count)
+    is_key = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
+    return _KeyPosition(namespace.argmax(is_key), count)
 
 
 def _lookup_key(key: Any) -> Any:
@@ -286,11 +286,11 @@ def _append(entries: StackedItems, row: Any, place: _KeyPosition, *, replaces: b
     end, leaves = namespace.where(place.is_there, place.count, place.count + 1), list[Any]()
     rows = zip(own.leaves, added.leaves, count_item_axes(own.treedef, 1), strict=True)
     for number, (column, addition, item_axes) in enumerate(rows):
-        joined = join_columns([column, addition], 0, item_axes)
+        joined_column = join_columns([column, addition], 0, item_axes)
         if replaces and number >= key_leaves:
-            kinds = leaf_kind(joined), leaf_kind(addition)
-            joined = namespace.scatter(joined, lift(addition, *kinds)[0], place.position)
-        leaves.append(joined)
+            kinds = leaf_kind(joined_column), leaf_kind(addition)
+            joined_column = namespace.scatter(joined_column, lift(addition, *kinds)[0], place.position)
+        leaves.append(joined_column)
     return take_slice(StackedItems(unflatten(own.treedef, leaves)), slice(None, end))
 
 
@@ -322,8 +322,8 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
     if isinstance(table, defaultdict) and table.default_factory is not None:
         factory = table.default_factory
         return set_default(table, key, compute=convert(factory) if type(factory) is FunctionType else factory)
-    taken = find_taken_item(table, key)
-    return _note_value(table, key, get_entry_or(table, key, fail=_fail(key))) if taken is None else taken
+    taken_item = find_taken_item(table, key)
+    return _note_value(table, key, get_entry_or(table, key, fail=_fail(key))) if taken_item is None else taken_item
 
 
 def _note_value(table: dict[Any, Any], key: Any, value: Any) -> Any:
@@ -365,9 +365,9 @@ def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
 
 def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Callable[[], Any] | None = None) -> Any:
     """`table.setdefault(key, value)`; with `compute`, its result is the value where the key is not there."""
-    taken = find_taken_item(table, key)
-    if taken is not None:
-        return taken
+    taken_item = find_taken_item(table, key)
+    if taken_item is not None:
+        return taken_item
     if compute is None:
         note_added_list(table, value)
     note_stacked_lists(id(table), [*table.values(), value])

@@ -237,11 +237,11 @@ def note_copied_records(state: Any) -> Any:
 
 
 def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -> None:
-    aliases, pending, seen = current_aliases(), [state], set(shared)
+    aliases, pending, visited_ids = current_aliases(), [state], set(shared)
     for part in pending:  # a worklist: the loop appends to it
-        if id(part) in seen:
+        if id(part) in visited_ids:
             continue
-        seen.add(id(part))
+        visited_ids.add(id(part))
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             containers[id(part)] = part
             aliases.forget_sole_names(id(part))

@@ -600,16 +600,16 @@ def settle_weak_results(functions: Sequence[Specialization], candidates: Sequenc
 def called_specializations(functions: Sequence[Specialization]) -> list[Specialization]:
     """The functions of a program: without local functions that only discarded traces of loops have called."""
     by_name = {function.name: function for function in functions}
-    reached = {function: None for function in functions if not function.function_spec.is_local}
-    pending = list(reached)
+    reachable = {function: None for function in functions if not function.function_spec.is_local}
+    pending = list(reachable)
     for function in pending:  # a worklist: the loop appends to it
         bodies = [function.body, *(auxiliary.body for auxiliary in function.auxiliary_functions)]
         for name in (name for body in bodies if body is not None for name in called_names(body)):
             callee = by_name.get(name)
-            if callee is not None and callee not in reached:
-                reached[callee] = None
+            if callee is not None and callee not in reachable:
+                reachable[callee] = None
                 pending.append(callee)
-    return [function for function in functions if function in reached]
+    return [function for function in functions if function in reachable]
 
 
 def called_names(region: Region) -> Iterator[str]:

@@ -225,13 +225,13 @@ def number_calls(tracer: FrameType, helpers: Sequence[FrameType]) -> list[int]:
     del traces[place + 1 :]
     if place == len(traces):
         traces.append((tracer, []))
-    known = traces[place][1]
-    numbers = [next((number for frame, number in known if frame is helper), 0) for helper in helpers]
-    known[:] = [
+    known_frames = traces[place][1]
+    numbers = [next((number for frame, number in known_frames if frame is helper), 0) for helper in helpers]
+    known_frames[:] = [
         (helper, 0 if helper.f_code in FOREIGN_CODES else number or next(SCOPE_NUMBERS))
         for helper, number in zip(helpers, numbers, strict=True)
     ]
-    return [number for _, number in known]
+    return [number for _, number in known_frames]
 
 
 def known_calls() -> list[tuple[FrameType, list[tuple[FrameType, int]]]]:

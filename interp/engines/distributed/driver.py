@@ -309,7 +309,7 @@ class Driver:
             return [None] * len(firings)
         share, rest = divmod(max(self._limits.firings - sum(firings), 0), max(len(ranks), 1))
         extra = {rank: share + (position < rest) for position, rank in enumerate(ranks)}
-        return [made + extra.get(rank, 0) for rank, made in enumerate(firings)]
+        return [count + extra.get(rank, 0) for rank, count in enumerate(firings)]
 
     def _share_firings(self) -> None:
         """Take back the shares of all workers; once they are back, divide the remaining shares among the workers that

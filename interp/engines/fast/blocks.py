@@ -361,9 +361,9 @@ class _BlockWriter:
             return None
         firings = np.zeros((len(self.paths), len(self.nodes)), np.int64)
         openings = np.zeros((len(self.paths), len(self.sites)), np.int64)
-        for number, (fired, opened) in enumerate(self.paths):
+        for number, (fired, opened_sites) in enumerate(self.paths):
             firings[number, list(fired)] = list(fired.values())
-            openings[number, list(opened)] = list(opened.values())
+            openings[number, list(opened_sites)] = list(opened_sites.values())
         return BlockProgram(self.text(), firings, openings)
 
     def text(self) -> str:
@@ -530,8 +530,8 @@ class _BlockWriter:
             bits = self.load_bits(frame, mask_word, indent)
             for outcome in (holds, fails):
                 outcome.frames[name].loaded_words[mask_word] = bits
-            known = holds.frames[name]
-            known.set_bits[mask_word] = known.set_bits.get(mask_word, 0) | partners
+            ready_frame = holds.frames[name]
+            ready_frame.set_bits[mask_word] = ready_frame.set_bits.get(mask_word, 0) | partners
             fails.frames[name].waits |= {port}
             unknown = partners & ~frame.set_bits.get(mask_word, 0)
             return BranchTest(f"{bits} & {unknown} == {unknown}", holds, fails, is_of_partners=True)

@@ -560,14 +560,14 @@ class Pools:
         if signature.result_pool == NO_POOL:
             self._defer(signature, first, last)
             return
-        known = dict[tuple[int, ...], Value]()
+        values_by_key = dict[tuple[int, ...], Value]()
         pool = self._pools[signature.result_pool]
         columns = (column[first:last].tolist() for column in (self._nodes, self._results, self._operands))
         for node, result, words in zip(*columns, strict=True):
             key = tuple(words[: len(signature.operands)])
-            if key not in known:
-                known[key] = self._compute_alone(node, signature, key)
-            pool[self._rows[result]] = known[key]
+            if key not in values_by_key:
+                values_by_key[key] = self._compute_alone(node, signature, key)
+            pool[self._rows[result]] = values_by_key[key]
             self._release_operands(signature, key)
 
     def _compute_alone(self, node: int, signature: Signature, words: tuple[int, ...]) -> Value:

@@ -344,7 +344,7 @@ class _ControlFlow:
         declarations = self._declarations([again], node)
         functions += _block("def name(error): body", node, name=handlers, error=error, body=[*declarations, again])
         kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
-        caught = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else _load("Exception")
+        caught_classes = ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else _load("Exception")
         modified = self._modified_names(node.body, node.orelse, node.handlers)
         self.shared_names.update(modified)  # code after an exit, which is dropped, may be all that assigns one
         call = self._operator(
@@ -352,7 +352,7 @@ class _ControlFlow:
             node,
             modified,
             live,
-            caught=caught,
+            caught=caught_classes,
             body=body,
             handle=handlers,
             otherwise=otherwise if node.orelse else ast.Constant(None),

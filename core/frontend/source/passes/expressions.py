@@ -359,11 +359,11 @@ class _Expressions(NodeTransformer):
         self.generic_visit(node)
         if node.handlers and not getattr(node, "is_of_handlers", False):  # of a generator
             kinds = [copy_tree(handler.type) for handler in node.handlers if handler.type is not None]
-            caught = (
+            caught_classes = (
                 ast.Tuple(kinds, ast.Load()) if len(kinds) == len(node.handlers) else ast.Name("Exception", ast.Load())
             )
             node.body = statements(
-                "with ag__.handlers(lambda: caught): body", node.body[0], caught=caught, body=node.body
+                "with ag__.handlers(lambda: caught): body", node.body[0], caught=caught_classes, body=node.body
             )
         return node
 
@@ -522,8 +522,8 @@ def _changed_names(node: FunctionNode) -> frozenset[str]:
     owners = [call.args[1] for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr == "set_item"]
     names = {owner.id for owner in owners if isinstance(owner, ast.Name)}
     pairs = [pair for part in walk_nodes([node]) if isinstance(part, ast.Assign) for pair in _assigned_names(part)]
-    while grown := {source for target, source in pairs if target in names} - names:
-        names |= grown
+    while new_names := {source for target, source in pairs if target in names} - names:
+        names |= new_names
     return frozenset(names)
 
 

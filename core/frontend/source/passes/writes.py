@@ -102,14 +102,14 @@ class _Writes(NodeTransformer):
         parts = statements("name = value", node, name=name, value=node.value)
         for target in node.targets:
             later_statements = []
-            replaced = self._replace(target, later_statements)
+            replacement = self._replace(target, later_statements)
             if isinstance(target, ast.Attribute | ast.Subscript):
-                later_statements, replaced = [], None  # type: ignore[assignment]
+                later_statements, replacement = [], None  # type: ignore[assignment]
                 parts.append(self._store(target, ast.Name(name, ast.Load()), node))
             else:
                 (assignment,) = statements("x = name", node, name=name)
                 assert isinstance(assignment, ast.Assign)
-                assignment.targets = [replaced]
+                assignment.targets = [replacement]
                 parts += [assignment, *later_statements]
         return parts
 
