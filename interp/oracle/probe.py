@@ -20,7 +20,7 @@ from ...core.graph.lower import lower
 from ...core.program.program import FunctionDef, Node, Operand, Program, Region, UniqueNames, Var, defined_names
 from ...core.tag import Tag
 from ...core.types import HandleType, Type
-from ...core.value import Value, abbreviate, admit, is_same_value, literal
+from ...core.value import Literal, Value, abbreviate, admit, is_same_value, literal
 from ...core.world import World
 from ..engines.reference import run_graph
 from ..exchange.export.walker import Refusal
@@ -114,7 +114,7 @@ def find_wrong_token(
     """
     firings = reference_firings(program, arguments)
     window = program_window(program)
-    wrong: list[WrongToken] = []
+    wrong: list[tuple[WrongToken, ProbedValue]] = []
     unfaithful: list[str] = []
     refusals: list[tuple[str, str]] = []
     faithful_count = 0
@@ -134,9 +134,31 @@ def find_wrong_token(
             faithful_count += 1
             count, buffer = reply.results[-2:]
             token = compare_firings(value, firings, count, buffer, window)
-            wrong.extend([token] if token is not None else [])
-    first = min(wrong, key=lambda token: token.rank, default=None)
-    return ProbeReport(first, faithful_count, tuple(unfaithful), tuple(refusals))
+            wrong.extend([(token, value)] if token is not None else [])
+    for token, value in sorted(wrong, key=lambda pair: pair[0].rank):
+        if is_recordable(program, value, token, firings[value.sender], run):
+            return ProbeReport(token, faithful_count, tuple(unfaithful), tuple(refusals))
+        refusals.append((str(value), f"the backend changes {token.required} where a probe records it"))
+    return ProbeReport(None, faithful_count, tuple(unfaithful), tuple(refusals))
+
+
+def is_recordable(
+    program: Program,
+    value: ProbedValue,
+    token: WrongToken,
+    firings: Sequence[Firing],
+    run: Callable[[Program], Answer],
+) -> bool:
+    """Whether a backend returns the value of the reference in place of a wrong token, where the probe records that one
+    instead: an op that records values may be wrong itself."""
+    index = next((index for index, firing in enumerate(firings) if firing.rank == token.rank), None)
+    if index is None:  # the reference has no such token
+        return True
+    required = firings[index].value
+    reply = run(add_probe(program, value, len(firings) + 1, literal(required)))
+    if reply.kind != "returned" or int(np.asarray(reply.results[-2])) <= index:
+        return True
+    return is_same_value(required, admit(np.asarray(reply.results[-1])[index]))
 
 
 def reference_firings(program: Program, arguments: Sequence[Value]) -> defaultdict[str, list[Firing]]:
@@ -217,9 +239,9 @@ def probed_values(program: Program) -> Iterator[ProbedValue]:
         yield from walk(function.name, function.body, None)
 
 
-def add_probe(program: Program, value: ProbedValue, capacity: int) -> Program:
+def add_probe(program: Program, value: ProbedValue, capacity: int, substitute: Literal | None = None) -> Program:
     """The program with two more results: how often a node fires, and an array of the first `capacity` values of one of
-    its results, in program order.
+    its results, in program order, or of a substitute for each of them.
 
     Raises Refusal for a value whose size is known at run time only, and for one that a loop's condition computes.
     """
@@ -227,14 +249,14 @@ def add_probe(program: Program, value: ProbedValue, capacity: int) -> Program:
         raise Refusal("construct", "it is a handle of cells")
     if value.variable.type.shape is None or None in value.variable.type.shape:
         raise Refusal("shape", "its size is known at run time only")
-    return _ProbeThreading(program, value, capacity).probed_program()
+    return _ProbeThreading(program, value, capacity, substitute).probed_program()
 
 
 class _ProbeThreading:
     """Threads the state of a probe through every region that leads to the probed node."""
 
-    def __init__(self, program: Program, value: ProbedValue, capacity: int) -> None:
-        self.program, self.value, self.capacity = program, value, capacity
+    def __init__(self, program: Program, value: ProbedValue, capacity: int, substitute: Literal | None) -> None:
+        self.program, self.value, self.capacity, self.substitute = program, value, capacity, substitute
         self.zeros = literal(
             np.zeros(
                 (capacity, *(size or 0 for size in value.variable.type.shape or ())), value.variable.type.dtype.numpy
@@ -340,7 +362,8 @@ class _ProbeThreading:
             is_here = emit(
                 "reshape", (is_here,), Type(dtypes.bool, (self.capacity, *shape)), shape=(self.capacity, *shape)
             )
-        values = emit("where", (is_here, name, buffer), self.zeros.type)
+        recorded = name if self.substitute is None else self.substitute
+        values = emit("where", (is_here, recorded, buffer), self.zeros.type)
         return nodes, (emit("add", (count, literal(np.int64(1))), COUNT), values)
 
     def state_variables(self) -> tuple[Var, Var]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from support.twins.wrong_backends import (
@@ -14,8 +15,9 @@ from support.twins.wrong_backends import (
     RightBackend,
     SwappedCarry,
 )
-from tagloom.core.program.program import Program
+from tagloom.core.program.program import Node, Program
 from tagloom.core.program.validate import program_problems
+from tagloom.core.value import admit
 from tagloom.interp.exchange.export.walker import Refusal
 from tagloom.interp.oracle.fuzz import judge_case
 from tagloom.interp.oracle.generate import generate_case
@@ -78,6 +80,34 @@ func fib(n: int64) -> int64 {
 """
 
 
+SLOPE = """
+func slope(width: float64) -> float64 {
+  count, last = while_loop 0, width {
+    while(i: int64, w: float64) {
+      more = less i, 2
+      yield more
+    }
+    do(i: int64, w: float64) {
+      opposite = negative w
+      run = where true, opposite, w
+      quotient = divide 1.0, run
+      next = add i, 1
+      yield next, quotient
+    }
+  }
+  return last
+}
+"""
+
+
+class UnsignedSelection(RightBackend):
+    """`where` gives 0.0 in place of -0.0."""
+
+    def op(self, node: Node, operands: list[Any]) -> Any:
+        result = super().op(node, operands)
+        return admit(np.asarray(result) + 0.0) if node.op == "where" else result
+
+
 def parse_entry(text: str, entry: str) -> Program:
     """The program of a text, with this entry."""
     program = tl.parse(text).program
@@ -134,6 +164,18 @@ def test_probes_of_generated_programs(first: int) -> None:
             assert compare_firings(value, firings, count, buffer) is None
             probes += 1
     assert probes > 20
+
+
+def test_a_probe_that_records_wrongly_does_not_count() -> None:
+    """If the op that records values is itself wrong, no token is called wrong that only the recording changes."""
+    report = probe_backend(parse_entry(SLOPE, "slope"), (0.0,), UnsignedSelection())
+    assert report.first is not None and report.first.node == "slope.quotient"
+    assert (report.first.required, report.first.actual) == ("-inf", "inf")
+    reason = "the backend changes -0.0 where a probe records it"
+    assert [pair for pair in report.refusals if pair[1] == reason] == [
+        ("slope.opposite", reason),
+        ("slope.run", reason),
+    ]
 
 
 @pytest.mark.parametrize(

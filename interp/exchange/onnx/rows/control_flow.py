@@ -6,14 +6,15 @@ An optional value is the value itself, or None if it is empty; which of the two 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .....core.frontend.trace.captures import read_variable
 from .....core.frontend.trace.control_flow import open_subregion
-from .....core.frontend.trace.program_builder import current_region, enter_region
+from .....core.frontend.trace.program_builder import RegionBuilder, current_region, enter_region
 from .....core.program.program import UniqueNames
 from .....core.types import Type
 from ...functions import identifier, name_parameters
@@ -98,14 +99,20 @@ def trace_forms(body: Body, *inputs: Any) -> list[ValueForm]:
     dropped, once for each combination of forms of inputs and surrounding values, since graphs nest."""
     forms, key = body.interpreter.result_forms, body.key(inputs)
     if key not in forms:
-        region = current_region()
-        assert region is not None, "graphs are evaluated in a trace"
-        mark = region.mark()
-        with enter_region(open_subregion(region)):
+        with dropped_nodes() as region, enter_region(open_subregion(region)):
             forms[key] = body.graph, list(map(form_of, body(*map(as_symbolic, inputs))))
-        region.reset(mark)
     result: list[ValueForm] = forms[key][1]
     return result
+
+
+@contextmanager
+def dropped_nodes() -> Iterator[RegionBuilder]:
+    """The current region, from which the nodes of the `with` block are dropped."""
+    region = current_region()
+    assert region is not None, "graphs are evaluated in a trace"
+    mark = region.mark()
+    yield region
+    region.reset(mark)
 
 
 def carry(value: Any, rank: int) -> Any:
@@ -271,8 +278,9 @@ def scan(
         results = body(*values, *elements_at(k))
         return tuple(results[:state_count]), list(map(carrier_of, results[state_count:]))
 
-    slices = [tl.take(array, np.int64(0), axis=axis) for array, axis in zip(arrays, axes, strict=True)]
-    collected = element_forms(trace_forms(body, *states, *map(with_storage, slices, storages))[state_count:])
+    with dropped_nodes():  # of arrays without elements, there is no first slice
+        slices = [tl.take(array, np.int64(0), axis=axis) for array, axis in zip(arrays, axes, strict=True)]
+        collected = element_forms(trace_forms(body, *states, *map(with_storage, slices, storages))[state_count:])
 
     def advance(k: Any, handles: tuple[Any, ...], *values: Any) -> Any:
         next_values, elements = step(k, values)

@@ -88,6 +88,11 @@ def scan_of_nothing() -> None:
     graph = model([node], [value("state", FLOAT, 2), value("x", FLOAT, 2, "n")], outputs)
     check_agrees(graph, zero, empty, state=zero, x=empty)
     check_agrees(graph, X.sum(axis=1), np.cumsum(X, axis=1)[:, ::-1], state=zero, x=X)
+    copies = [helper.make_node("Identity", [name], [copy]) for name, copy in (("state", "last"), ("x", "all"))]
+    branches = [helper.make_graph(nodes, "branch", [], outputs) for nodes in ([node], copies)]
+    choice = helper.make_node("If", ["flag"], ["last", "all"], then_branch=branches[0], else_branch=branches[1])
+    inputs = [value("flag", BOOL), value("state", FLOAT, 2), value("x", FLOAT, 2, "n")]
+    check_agrees(model([choice], inputs, outputs), zero, empty, flag=np.array(True), state=zero, x=empty)
 
 
 def running_sum() -> Any:
