@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from ....core import dtypes
 from ....core.program.program import Program
 from ....core.types import Type, type_of
 from ....core.value import Value, normalize
@@ -25,6 +27,7 @@ class StableHloAdapter(SystemAdapter):
         self.ir = import_module("jaxlib.mlir.ir")
         self.interpreter = import_module("jaxlib.mlir.dialects.stablehlo")
         self.context = import_module("jax.interpreters.mlir").make_ir_context()
+        self.parser = import_module("...exchange.stablehlo.parse", __package__)
 
     def compile(self, program: Program) -> Callable[[Sequence[Value]], Sequence[Value]]:
         text = to_stablehlo(program)
@@ -42,7 +45,12 @@ class StableHloAdapter(SystemAdapter):
 
     def value(self, attribute: Any, type_: Type) -> Value:
         """The value of an attribute that is an array."""
-        form = self.ir.DenseFPElementsAttr if type_.dtype.kind == "f" else self.ir.DenseIntElementsAttr
-        shape = self.ir.ShapedType(attribute.type).shape
-        array = np.array(list(form(attribute)), type_.dtype.numpy).reshape(tuple(shape))
-        return normalize(array, type_of(array))
+        shape, dtype = tuple(self.ir.ShapedType(attribute.type).shape), type_.dtype
+        if dtype is dtypes.bfloat16:
+            array = np.resize(self.parser.bfloat16_bits(str(attribute)), math.prod(shape)).view(dtype.numpy)
+        elif dtype is dtypes.float16:
+            array = np.array(attribute)
+        else:
+            form = self.ir.DenseFPElementsAttr if dtype.kind == "f" else self.ir.DenseIntElementsAttr
+            array = np.array(list(form(attribute)), dtype.numpy)
+        return normalize(array.reshape(shape), Type(dtype, shape))

@@ -126,7 +126,10 @@ def item(self: Any) -> Any:
 @row("is_nonzero")
 def is_nonzero(self: Any) -> Any:
     element = item(self)
-    return bool(element) if is_number(element) else tl.not_equal(element, np.asarray(0, dtype_of(element).numpy))
+    if is_number(element):
+        return bool(element)
+    dtype = dtype_of(element)
+    return element if dtype.kind == "b" else tl.not_equal(element, np.asarray(0, dtype.numpy))
 
 
 @row("_assert_scalar", is_folded=False)
