@@ -208,9 +208,7 @@ class ModuleWriter:
         return {
             "name": operation.name,
             "operands": [self.values[operand] for operand in operation.operands],
-            "attributes": {
-                name: attribute_value(operation.attributes[name]) for name in attribute_names(operation.attributes)
-            },
+            "attributes": {name: read_attribute(operation, name) for name in attribute_names(operation.attributes)},
             "regions": [self.block(list(region.blocks), list(region_twin.blocks)) for region, region_twin in regions],
             "results": list(map(self.new_value, operation.results)),
             "types": [tensor_type(result.type) for result in operation.results],
@@ -306,6 +304,15 @@ def common_length(first: list[Any], second: list[Any]) -> int:
 def attribute_names(attributes: Any) -> list[str]:
     """The names of attributes. The bindings iterate over names, or over attributes."""
     return [attribute if isinstance(attribute, str) else attribute.name for attribute in attributes]
+
+
+def read_attribute(operation: Any, name: str) -> Any:
+    """An attribute of an operation as JSON data. The bindings do not read constants of complex numbers; of these, it is
+    only the type."""
+    try:
+        return attribute_value(operation.attributes[name])
+    except TypeError:
+        return {"type": tensor_type(operation.results[0].type)} if len(operation.results) else None
 
 
 def tensor_type(type_: Any) -> list[Any]:

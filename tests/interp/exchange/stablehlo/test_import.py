@@ -666,6 +666,8 @@ def test_a_function_of_a_file(tmp_path: Path) -> None:
         ("%y = chlo.bessel_i1e %x : tensor<2xf32> -> tensor<2xf32>", "no operation chlo.bessel_i1e"),
         ("%z = stablehlo.convert %x : (tensor<2xf32>) -> tensor<2xf8E4M3FN>\n"
          "%y = stablehlo.convert %z : (tensor<2xf8E4M3FN>) -> tensor<2xf32>", "no values of MLIR's type f8E4M3FN"),
+        ("%z = stablehlo.constant dense<[(1.0, 2.0), (3.0, 4.0)]> : tensor<2xcomplex<f32>>\n"
+         "%y = stablehlo.real %z : (tensor<2xcomplex<f32>>) -> tensor<2xf32>", "no values of MLIR's type complex"),
     ],
 )  # fmt: skip
 @pytest.mark.full
