@@ -277,6 +277,17 @@ def test_s12_a_draw_beyond_memory_is_exhausted(shape: tuple[int, ...]) -> None:
     assert evaluate(large.program, [0]).status == "Exhausted"
 
 
+def test_a_draw_of_a_negative_size_traps() -> None:
+    """S12: a size that only the run computes may be 0, but not negative."""
+
+    @tl.function
+    def draw(n: tl.int64):  # type: ignore[no-untyped-def]
+        return tl.uniform(n)
+
+    assert np.shape(draw.run(0).value) == (0,)
+    assert draw.run(-1).status == evaluate(draw.program, [-1]).status == "Trapped"
+
+
 def test_an_empty_draw() -> None:
     """A shape with a size of 0 gives an empty array, and so does a permutation of 0."""
 
