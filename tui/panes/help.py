@@ -216,7 +216,7 @@ def key_at(row: PageRow, column: int) -> str:
     """The key hint at a column, for clicks. A click on a pair of keys means the first, unless it is on the second.
 
     >>> hints = key_hints(80)
-    >>> hints.text[:26], [key_at(hints, column) for column in (1, 3, 8, 42, 44, 90)]
+    >>> hints.text[:26], [key_at(hints, column) for column in (1, 3, 8, 43, 45, 90)]
     (' s step S back o over f ou', ['s', 's', 'S', 'y', '?', ''])
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
