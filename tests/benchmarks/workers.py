@@ -1,11 +1,14 @@
-"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST] [--ray] [--reference] [--svg FILE]`.
+"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST] [--ray] [--svg FILE]`.
 
 The table has the seconds of runs of fib(N): on one core of `fast`, and on two compiled workers in processes or, with
 --ray, on Ray; medians of three runs. "Start included" are the whole calls, "start excluded" lacks the time of a call
-for fib(1), in which nothing but the start takes time. Then come the speed-up of fib(34), the processor time per
-firing as a multiple of one core's, and the messages of fib(30). With --ray, two actors also get arrays of tokens in
-batches below 100 kB, and the tokens per second are printed. On a machine without other work, all this takes less than
-six minutes.
+for fib(1), in which nothing but the start takes time. Then come the speed-up of fib(34), the processor time per firing
+as a multiple of one core's, and the messages of fib(30). With --ray, two actors also get arrays of tokens in batches
+below 100 kB, and the tokens per second are printed. On a machine without other work, all this takes less than six
+minutes.
+
+With --computed, times are processor times, those of two workers divided by two: the time on an idle host, if both
+always have work. So other work of the machine does not matter.
 
 With --reference, the table is that of workers that are reference machines, for small runs, on a network in this
 process, in processor time.
@@ -78,10 +81,10 @@ def median_of(clock: Callable[[], float], n: int, **options: Any) -> float:
 
 
 def processor_seconds() -> float:
-    """The processor time of this process, and of the processes that it has started and that have ended."""
+    """The processor time of this process, and of the processes that it has started, all of which are about to end."""
     with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass  # else their time counts later
+        while True:
+            os.waitpid(-1, 0)  # else their time counts later
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
@@ -92,24 +95,27 @@ def work_messages(outcome: Outcome) -> int:
     return sum(outcome.cluster.messages.get(name, 0) for name in MESSAGES)
 
 
-def print_curve(sizes: Sequence[int], clusters: Sequence[str]) -> dict[str, list[tuple[int, float]]]:
+def print_curve(
+    sizes: Sequence[int], clusters: Sequence[str], *, is_computed: bool
+) -> dict[str, list[tuple[int, float]]]:
     """Print the table of compiled workers; returns its curves: firings and seconds, by name."""
+    clock, share = (processor_seconds, WORKERS) if is_computed else (time.perf_counter, 1)
     run(5, **ONE_CORE)
     starts = {}
     for cluster in clusters:
         run(1, **workers_of(cluster))
-        starts[cluster] = median_of(time.perf_counter, 1, **workers_of(cluster))
+        starts[cluster] = median_of(clock, 1, **workers_of(cluster)) / share
     heads = [f"{cluster}, start included | start excluded" for cluster in clusters]
     print("| run | firings | one core |", " | ".join([*heads, "messages"]), "|")
     print("|---" * (4 + 2 * len(clusters)), end="|\n")
     curves: dict[str, list[tuple[int, float]]] = {name: [] for name in ("one core", *clusters)}
     for n in sizes:
         outcome = run(n, **workers_of("processes"))
-        core = median_of(time.perf_counter, n, **ONE_CORE)
+        core = median_of(clock, n, **ONE_CORE)
         curves["one core"].append((outcome.firings, core))
         cells = []
         for cluster in clusters:
-            seconds = median_of(time.perf_counter, n, **workers_of(cluster))
+            seconds = median_of(clock, n, **workers_of(cluster)) / share
             curves[cluster].append((outcome.firings, seconds))
             cells += [f"{seconds:.3f}", f"{max(seconds - starts[cluster], 0):.3f}"]
         print(
@@ -231,6 +237,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("largest", nargs="?", type=int, default=SIZES[-1])
     parser.add_argument("--ray", action="store_true")
+    parser.add_argument("--computed", action="store_true")
     parser.add_argument("--reference", action="store_true")
     parser.add_argument("--svg", type=Path)
     options = parser.parse_args()
@@ -238,12 +245,18 @@ def main() -> None:
     if options.reference:
         print_reference_table([size for size in REFERENCE_SIZES if size <= options.largest])
         return
-    clusters = ("processes", "ray") if options.ray else ("processes",)
-    curves = print_curve([size for size in SIZES if size <= options.largest], clusters)
+    sizes = [size for size in SIZES if size <= options.largest]
+    if not options.computed:
+        print_processor_time(min(SPEED_SIZE, options.largest))  # first, since Ray starts processes that do not end
+        messages = work_messages(run(30, **workers_of("processes")))
+        print(f"fib(30), two workers in processes: {messages} messages\n", flush=True)
+    clusters = ("processes", "ray") if options.ray and not options.computed else ("processes",)
+    curves = print_curve(sizes, clusters, is_computed=options.computed)
     if options.svg is not None:
         options.svg.write_text(draw_curves(curves), encoding="utf-8")
-    print_processor_time(min(SPEED_SIZE, options.largest))
-    print(f"fib(30), two workers in processes: {work_messages(run(30, **workers_of('processes')))} messages")
+    if options.computed:
+        return
+    print()
     print_token_rate(ProcessPool)
     if options.ray:
         print_token_rate(RayPool)

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, NamedTuple
 from ....core.errors import TagloomError, Usage
 from ....core.graph.graph import Graph
 from ....core.value import Value
+from ...image.image import MAX_DEPTH
 from ...machine.fire import loop_bounds
 from ...machine.schedule import BY_HAND
 from ...machine.state import State
@@ -126,8 +127,8 @@ def run_on_workers(
 
 def can_compile_workers(graph: Graph, options: RunOptions, limits: Limits, placement: WorkerPlacement) -> bool:
     """Whether compiled workers can make a run. They have no exact limits on firings and tokens, no timeline and no
-    devices, and write no checkpoints to files."""
-    if limits.firings is not None or limits.tokens is not None or placement.devices:
+    devices, write no checkpoints to files, and the depth of their tags is bounded."""
+    if limits.firings is not None or limits.tokens is not None or limits.depth > MAX_DEPTH or placement.devices:
         return False
     if options.timeline or options.keep is not None or options.checkpoint is not None or options.resume is not None:
         return False

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ....core.errors import TagloomError
+from ....core.errors import TagloomError, Usage
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.json.cursor import JsonCursor
@@ -30,6 +30,7 @@ from ..fast.layout import Register
 from ..fast.parallel.run import BURST_TOKENS, CoreTrap, ParallelRun
 from ..fast.parallel.store import CoreStore, supports_parallel_run
 from ..fast.shared_memory import CoreLine, MessageKind, MessageWord, SharedLine, fill_ring, read_ring, ring_length
+from ..jit.cache import numba_unavailable
 from ..limits import Limits
 from .channels import Channels
 from .links import DRIVER, Links
@@ -247,8 +248,14 @@ class FastWorker:
 
 
 def supports_fast_workers(graph: Graph) -> bool:
-    """Whether compiled workers can run a graph: one of scalars, without effects, cells, random numbers and arrays."""
-    return supports_parallel_run(cached_image(graph, {}))
+    """Whether compiled workers can run a graph: one without effects, cells, random numbers and arrays, which is not too
+    large for an image. Without numba, they can run none."""
+    if numba_unavailable() is not None:
+        return False
+    try:
+        return supports_parallel_run(cached_image(graph, {}))
+    except Usage:
+        return False
 
 
 def fast_job(graph: Graph, worker_count: int, share: Limits) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def test_options() -> None:
         ({"engine": "distributed", "cluster": ""}, "network:SEED"),
         ({"engine": "distributed", "cluster": 5}, "network:SEED"),
         ({"engine": "distributed", "cluster": "cloud"}, "network:SEED"),
-        ({"engine": "distributed", "cluster": "network:x"}, "network:SEED"),
+        ({"engine": "distributed", "cluster": "network:x"}, "from 0 to 999999999999999999"),
         ({"engine": "distributed", "schedule": "lifo"}, "schedule='waves'"),
         ({"engine": "distributed", "keep": "file.txt"}, "ends in .jsonl"),
         ({"engine": "distributed", "until": "trap"}, "until='quiet'"),
