@@ -269,7 +269,7 @@ from {__package__} import walk_kernel
 def walk(plan, objects, namespaces, count, outside, memory, size, base, offsets, capacities):
  return walk_kernel.walk(plan, objects, namespaces, count, outside, memory, size, base, offsets, capacities)
 """
-TASK = CompileTask("walk_kernel", module_text=_TEXT)
+TASK = CompileTask("walk_kernel", _TEXT)
 """What a compiler process needs to compile the walk. The machine code depends on the text of this file, too."""
 
 
@@ -277,7 +277,7 @@ TASK = CompileTask("walk_kernel", module_text=_TEXT)
 def load_walk() -> Any:
     """The walk in machine code; compiles it unless it is on disk. Returns None where objects or NumPy's arrays have
     another form than here."""
-    return load_module(TASK.name, TASK.module_text).walk if _is_known_form() else None
+    return load_module(TASK.name, TASK.text).walk if _is_known_form() else None
 
 
 def _is_known_form() -> bool:

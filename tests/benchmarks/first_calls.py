@@ -29,11 +29,14 @@ from table import markdown, number
 HERE = Path(__file__).resolve().parent
 ROWS = {"softmax": 10, "mlp": 100, "lstm": 32, "fib": 20}
 """The programs, each with the size of its batch, or its argument. fib is loaded without numba."""
-OTHER = "tracing and text, and all else"
-ANALYSES, LOWERING = "numba: bytecode, analyses, type inference", "numba: lowering to LLVM"
+SHARED_FILES = ("moves.o", "runtime.o", "matmul_*.o", "thread_pool.py")
+"""The files in the cache of what all programs share."""
+OTHER = "tracing, and all else"
+ANALYSES, LOWERING = "numba, of scalar columns: bytecode, type inference", "numba, of scalar columns: lowering to LLVM"
+GENERATION, LOADING = "generating text, and from it LLVM's instructions", "importing, and loading shared parts"
 TEXT, PASSES, CODE = "LLVM's text, written and read", "LLVM's passes", "LLVM's machine code"
-LINKING, CACHE, IMPORT = "linking", "cache on disk, both ways, and loading modules", "imports"
-STAGES = (OTHER, IMPORT, ANALYSES, LOWERING, TEXT, PASSES, CODE, LINKING, CACHE)
+LINKING, CACHE = "linking", "cache on disk, both ways, and loading modules"
+STAGES = (OTHER, LOADING, GENERATION, ANALYSES, LOWERING, TEXT, PASSES, CODE, LINKING, CACHE)
 COUNTS = ("functions that numba compiles", "LLVM's text, MB")
 
 
@@ -85,6 +88,14 @@ class StageTimers:
             self.counts[COUNTS[0]] += 1
             self.names.append(function.__qualname__)
 
+        def wrap_generator(*_: Any) -> None:
+            if "tagloom.interp.engines.jit.function_code" not in sys.modules:
+                function_code = importlib.import_module("tagloom.interp.engines.jit.function_code")
+                self.wrap(function_code._ModuleCompiler, "compile", GENERATION)
+
+        run = importlib.import_module("tagloom.interp.engines.compiled.run")
+        self.wrap(run, "load_entry", GENERATION)
+        self.wrap(importlib.import_module("tagloom.interp.engines.jit.native"), "execute_head", LOADING, wrap_generator)
         self.wrap(compiler.CompilerBase, "compile_extra", ANALYSES, count_function)
         self.wrap(PassManager, "run", ANALYSES)
         self.wrap(typed_passes.NativeLowering, "run_pass", LOWERING)
@@ -104,14 +115,12 @@ class StageTimers:
 def first_call(row: str) -> None:
     """In a process of its own: the first call of a row, with the time of each stage."""
     timers = StageTimers()
-    timers.active[0] = IMPORT
     import tagloom as tl
 
     importlib.import_module("tagloom.interp.engines.compiled.run")
     run = build(row, tl)
     timers.install()
     timers.switch()
-    timers.active[0] = OTHER
     timers.seconds.clear()
     begun = time.process_time()
     run()
@@ -154,8 +163,7 @@ def shared_cache(folder: str, rows: list[str]) -> None:
     for row in rows:
         measure(row, folder)
     for path in Path(folder, "tagloom").iterdir():
-        is_program = any("\ndef entry(" in file.read_text() for file in path.glob("*.py"))
-        if is_program or any((path / name).exists() for name in ("fib.o", "loops.o")):
+        if not any(any(path.glob(pattern)) for pattern in SHARED_FILES):
             shutil.rmtree(path)
 
 
@@ -189,7 +197,7 @@ def main() -> None:
     def medians(part: str, key: str) -> list[str]:
         return [number(statistics.median(run[part].get(key, 0) for run in runs)) for runs in results.values()]
 
-    lines = [[stage, *medians("seconds", stage)] for stage in STAGES if stage != IMPORT]
+    lines = [[stage, *medians("seconds", stage)] for stage in STAGES]
     lines.append(["all", *(number(statistics.median(run["all"] for run in runs)) for runs in results.values())])
     lines += [[count, *medians("counts", count)] for count in COUNTS]
     if has_jax:

@@ -94,10 +94,10 @@ def compile_and_report(subject: str, task: CompileTask, engine: str) -> bool:
 
     began = time.monotonic()
     try:
-        files = task.files()
+        file = task.file()
     except OSError as error:
         raise Usage("nothing can be written into the cache folder", got=error.filename or str(error)) from None
-    if any(file.exists() for file in files):
+    if file.exists():
         print_text(f"{subject:38} on disk")
         return True
     with show_compiling(subject):
@@ -105,7 +105,7 @@ def compile_and_report(subject: str, task: CompileTask, engine: str) -> bool:
             compiler_process.compile_and_wait(task)
         else:
             task.compile()
-    if not any(file.exists() for file in files):
+    if not file.exists():
         print_diagnostic(f'{subject:38} not compiled: a run with engine="{engine}" says why')
         return False
     print_text(f"{subject:38} compiled in {time.monotonic() - began:.1f} s", flush=True)

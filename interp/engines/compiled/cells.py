@@ -17,7 +17,8 @@ from ....core import dtypes
 from ....core.program.program import Node
 from ....core.types import Type, element_type
 from ..jit.kernels import LANE_TYPES, lane
-from .elementwise import emit_empty
+from .data_movement import product_expression
+from .elementwise import emit_element_copy, emit_empty, flat_expression
 from .emitter import FunctionEmitter, TypedExpression
 from .fusion import exceeds_max_elements
 from .layout import axes_tuple, has_unknown_size, numba_dtype, numpy_dtype
@@ -73,16 +74,16 @@ def emit_put(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
     elif cell_type.is_scalar:
         emitter.emit(f"{values}[{position}] = {value}")
     else:
-        emit_element_copy(emitter, emitter.assign(f"{values}[{position}].reshape(-1)"), "0", value)
+        cell = subarray_expression(values, position, [product_expression(list(map(str, cell_type.shape or ())))])
+        emit_element_copy(emitter, emitter.assign(cell), value)
     emitter.emit(f"{full}[{position}] = True")
     return inputs[0].text
 
 
-def emit_element_copy(emitter: FunctionEmitter, into: str, begin: str, array: str) -> None:
-    """Emit a copy of all elements of an array to an offset."""
-    flat, index = emitter.assign(f"{array}.reshape(-1)"), emitter.fresh_name("i")
-    with emitter.block(f"for {index} in range({flat}.size):"):
-        emitter.emit(f"{into}[{begin} + {index}] = {flat}[{index}]")
+def subarray_expression(values: str, position: str, sizes: Sequence[str]) -> str:
+    """Text of the array of these sizes in a cell."""
+    begin = product_expression([f"int64({position})", *sizes])
+    return f"e.subarray({values}, {begin}, ({', '.join(sizes)},))"
 
 
 def emit_get(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
@@ -92,10 +93,10 @@ def emit_get(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
     emitter.emit_fallback_exit(f"not {cells.full}[{position}]")
     if has_unknown_size(cells.element_type):
         return emitter.assign(cells.dereference(f"int64({position})"))
-    text = f"{cells.values}[{position}]"
-    return emitter.assign(
-        f"{LANE_TYPES[lane(cells.element_type.dtype)]}({text})" if cells.element_type.is_scalar else text
-    )
+    if cells.element_type.is_scalar:
+        return emitter.assign(f"{LANE_TYPES[lane(cells.element_type.dtype)]}({cells.values}[{position}])")
+    sizes = list(map(str, cells.element_type.shape or ()))
+    return emitter.assign(subarray_expression(cells.values, position, sizes))
 
 
 def emit_cell_index(emitter: FunctionEmitter, full: str, index: TypedExpression) -> str:
@@ -108,7 +109,7 @@ def emit_cell_index(emitter: FunctionEmitter, full: str, index: TypedExpression)
 def emit_collect(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a collect: the result is the array of all values where there is one, since it is never written again."""
     cells = cell_arrays(inputs[0])
-    emitter.emit_fallback_exit(f"not {cells.full}.all()")
+    emitter.emit_fallback_exit(f"not e.are_all_true({cells.full})")
     return emit_cell_stack(emitter, node, cells) if has_unknown_size(cells.element_type) else cells.values
 
 
@@ -123,10 +124,10 @@ def emit_cell_stack(emitter: FunctionEmitter, node: Node, cells: CellArrays) -> 
             emitter.emit_fallback_exit(f"{cells.values}[{index}, {2 + axis}] != {size}")
     emitter.emit_fallback_exit(exceeds_max_elements([count, *sizes]))
     stack = emit_empty(emitter, [count, *sizes], node.results[0].type)
-    flat = emitter.assign(f"{stack}.reshape(-1)")
+    flat = emitter.assign(flat_expression(stack))
     with emitter.block(f"for {index} in range({count}):"):
         array = emitter.assign(cells.dereference(index))
-        emit_element_copy(emitter, flat, f"{index} * {array}.size", array)
+        emit_element_copy(emitter, flat, array, f"{index} * {array}.size")
     return stack
 
 

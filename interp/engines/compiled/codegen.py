@@ -36,6 +36,7 @@ from ....core.types import Type
 from ....core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANE_TYPES, lane
+from ..jit.native import FUNCTION_CODE, SECOND_PART
 from ..jit.state import (
     HOST_FAILED,
     HOST_TOO_LARGE,
@@ -52,9 +53,6 @@ from .cells import CELL_EMITTERS
 from .data_movement import emit_strided_op
 from .elementwise import emit_array_literal, emit_chain, emit_draw, emit_elementwise
 from .emitter import (
-    KERNEL_OPTIONS,
-    NULL_RESULT_NAME,
-    SELF_NAME,
     ArrayFacts,
     FunctionEmitter,
     GeneratedModule,
@@ -80,7 +78,6 @@ from .layout import (
     functions_reaching,
     is_recursive_group,
     numba_dtype,
-    numba_result_type,
     numpy_dtype,
     slot_positions,
     slot_type,
@@ -96,21 +93,17 @@ HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
 from {__package__.rpartition(".")[0]}.jit import intrinsics as m, random as d
-from {__package__.rpartition(".")[0]}.jit.pipeline import GeneratedCodeCompiler
 """
 ARRAY_HEADER = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
 from {__package__.rpartition(".")[0]}.jit import matrices as p, runtime as h
+parallel_for_large = h.parallel_for_large
 """
-MAX_INLINE_LINES = 40
-"""The most lines of a function that LLVM may inline. Longer ones stay calls: inlining them took two thirds of the
-compile time of a training step."""
 STRIP_ITERATIONS = 4096
 """The iterations of a counted loop between two polls."""
 _MAX_SPECULATIVE_LOOPS = 3
 """The greatest nesting at which facts about loop variables are assumed and checked: each such loop may be emitted
 twice."""
-_NJIT_OPTIONS = f'{KERNEL_OPTIONS}, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 _MODULE_MEMBER = re.compile(r"\b(k|d|m|e|w|n|p|np)\.(\w+)")
 _INT = Type(dtypes.int64)
 _LARGEST_STEP = 2**20
@@ -121,14 +114,13 @@ _EFFECTS = ("print", "callback")
 # Modules
 
 
-def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
+def emit_module(program: Program) -> GeneratedModule:
     """Generate the module of a supported program.
 
     `entry` takes the addresses of the state, of the arguments and of the results, the greatest depth of tags, and the
-    key of the root tag. With `native`, for programs on scalars only, `entry` is a plain function of words, without an
-    `njit` decorator.
+    key of the root tag.
     """
-    module = GeneratedModule(f"{HEADER}{'' if native else ARRAY_HEADER}".splitlines())
+    module = GeneratedModule()
     keyed_functions, groups = functions_reaching(program, is_draw), dict[PhaseKey, PhaseGroup]()
     layouts = {function.name: function_tape_layout(program, function) for function in program.reachable_functions()}
     module.has_tapes = not all(layout.is_empty for layout in layouts.values())
@@ -138,50 +130,25 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
         readable_name = name if name.isidentifier() and name.isascii() else ""
         group = PhaseGroup(f"f{number}_{readable_name}", members, members[0].function.name in keyed_functions)
         groups.update({member.key: group for member in members})
-        first_line = len(module.lines)
         emit_group(program, module, layouts, groups, group)
-        if len(module.lines) - first_line > MAX_INLINE_LINES and not native:
-            module.lines.append(f"{group.name} = m.noinline({group.name})")
-    emit_entry(program, module, groups[program.entry, 0], layouts[program.entry], native)
-    package = __package__.rpartition(".")[0]
-    if any("strided_op(" in line for line in module.lines):
-        module.lines.insert(0, f"from {package}.jit.strided_ops import strided_op")
-    calls = {name for line in module.lines for name in re.findall(r"\b(\w+_float(?:32|64))\(s?", line)}
-    if products := sorted(calls & set(MATMUL_FUNCTIONS)):
-        module.lines.insert(0, f"from {package}.jit.matrices import {', '.join(products)}")
-    header_length = 1 + max(k for k, line in enumerate(module.lines) if line.startswith(("from ", "import ")))
-    module.lines[header_length:header_length] = [
-        *(f"{name} = {text}" for text, name in module.constants.items()),
-        *loop_library_lines(module),
-    ]
-    if native:
-        module.lines = [line.replace("cache=True", "cache=False") for line in module.lines]
+    emit_entry(program, module, groups[program.entry, 0], layouts[program.entry])
+    module.lines[:0] = module.loop_lines
     return module
 
 
-def loop_library_lines(module: GeneratedModule) -> list[str]:
-    """The lines that define the outlined loops."""
-    if not module.loop_lines:
-        return []
-    names = dict.fromkeys(module.outlined_functions.values())
-    return [
-        'loops = h.LoopLibrary("""',
-        *module.loop_lines,
-        '""", globals())',
-        *(f'{name} = loops.loop("{name}")' for name in names),
-    ]
-
-
-def flatten_member_access(lines: Sequence[str]) -> str:
-    """Bind each member of another module to a global name, and use that: numba emits an instruction for each member
-    access. Functions that are in the shared library are taken from there."""
-    head = next(
-        index for index, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import ")
-    )
-    body = "\n".join(lines[head:])
-    members = sorted({match.groups() for match in _MODULE_MEMBER.finditer(body)})
-    names = [f"{module}_{name} = {'h' if name in SHARED_FUNCTIONS else module}.{name}" for module, name in members]
-    return "\n".join([*lines[:head], *names, _MODULE_MEMBER.sub(r"\1_\2", body)])
+def module_text(module: GeneratedModule, *, is_of_scalars: bool) -> str:
+    """The text of a generated module. Programs on arrays take the functions of the shared library from there."""
+    body = "\n".join([*(f"{name} = {text}" for text, name in module.constants.items()), *module.lines])
+    package, lines = __package__.rpartition(".")[0], (HEADER if is_of_scalars else HEADER + ARRAY_HEADER).splitlines()
+    called = set(re.findall(r"\b(\w+)\(", body))
+    if "strided_op" in called:
+        lines.append(f"from {package}.jit.strided_ops import strided_op")
+    if products := sorted(called & set(MATMUL_FUNCTIONS)):
+        lines.append(f"from {package}.jit.matrices import {', '.join(products)}")
+    for part, name in sorted({match.groups() for match in _MODULE_MEMBER.finditer(body)}):
+        is_shared = name in SHARED_FUNCTIONS and not is_of_scalars
+        lines.append(f"{part}_{name} = {'h' if is_shared else part}.{name}")
+    return "\n".join([FUNCTION_CODE, *lines, SECOND_PART, _MODULE_MEMBER.sub(r"\1_\2", body), ""])
 
 
 def emit_group(
@@ -223,7 +190,7 @@ def weaken_facts(assumed: Sequence[ArrayFacts], computed: Sequence[ArrayFacts]) 
     return [merge_facts(pair) for pair in zip(assumed, computed, strict=True)]
 
 
-def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, layout: TapeLayout, native: bool) -> None:
+def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, layout: TapeLayout) -> None:
     """Emit the function `entry`, which reads the arguments, calls the entry function and stores its results."""
     main = program.main
     arguments, begin = list[str](), 0
@@ -237,7 +204,7 @@ def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, lay
     implicit["which"] = f"int64({group.phase_index((main.name, 0))})"
     slots = fill_slots(arguments, slot_types(p.type for p in main.body.parameters), group.parameters)
     module.lines += [
-        *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_NJIT_OPTIONS})"]),
+        "@int64(int64, int64, int64, int64, int64)",
         "def entry(s, a, r, left, key):",
         f" lowest = m.maximum(m.stack_pointer() - m.read_i(s, {STACK_GUARD}), m.read_i(s, {STACK_FLOOR}))",
         " m.set_stack_guard(s, lowest)",
@@ -263,11 +230,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
     group, module = emitter.group, emitter.module
     slots = [f"x{index}" for index in range(len(group.parameters))]
     names = [*(name for name, _ in group.implicit_parameters), *slots]
-    if is_recursive_group(group.members):
-        module.lines.append(f"{SELF_NAME} = m.recursive_call({group.signature})")
-    if group.has_arrays:
-        module.lines.append(f"{NULL_RESULT_NAME} = m.null_function({numba_result_type(group.results)})")
-    module.lines += [f"@kernel({group.signature}, {KERNEL_OPTIONS})", f"def {group.name}({', '.join(names)}):"]
+    module.lines += [f"@{group.signature}", f"def {group.name}({', '.join(names)}):"]
     if is_recursive_group(group.members):
         for slot, kind in zip(slots, group.parameters, strict=True):
             if kind.startswith("Array("):
@@ -280,7 +243,7 @@ def emit_function(emitter: FunctionEmitter) -> None:
             return
         with emitter.block(f"if which == {number}:"):
             emit_phase(emitter, member, arguments)
-    emitter.emit(emitter.null_return)
+    emitter.emit("return")
 
 
 def emit_phase(emitter: FunctionEmitter, phase: FunctionPhase, arguments: Sequence[str]) -> None:
@@ -499,9 +462,8 @@ def emit_call(
         texts = [f"e.transfer({text})" if text in dead_arrays else text for text in texts]
     slots = fill_slots(texts, slot_types(callee.parameters), group.parameters)
     name = emitter.fresh_name()
-    function = SELF_NAME if group is emitter.group else group.name
     arguments = [*(implicit[parameter] for parameter, _ in group.implicit_parameters), *slots]
-    emitter.emit(f"{name} = {function}({', '.join(arguments)})")
+    emitter.emit(f"{name} = {group.name}({', '.join(arguments)})")
     with emitter.block(f"if m.read_i(s, {STOP_FLAG}) != 0:"):
         emitter.emit_exit(f"m.record_tag_step(s, {emitter.add_site(start.root)}, 0)", records_tag=True)
     positions = slot_positions(slot_types(callee.results), group.results)

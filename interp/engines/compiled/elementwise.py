@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.ops.effects import EFFECT_OPS
@@ -39,11 +37,8 @@ from .fusion import (
     ufunc_dtype,
     ufunc_name,
 )
-from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
+from .layout import numba_dtype, numpy_dtype
 
-MAX_WRITTEN_ELEMENTS = 1000
-"""The most elements of a literal that are written into its function: the compiler takes longer for them than for a
-constant of the module."""
 _ALIGNMENT = 64
 """The bytes of a cache line."""
 TINY_ELEMENTS = 1024
@@ -56,6 +51,11 @@ def emit_empty(emitter: FunctionEmitter, sizes: Sequence[str], type_: Type) -> s
     """Emit an array whose elements are not written yet."""
     emitter.emit_memory_charge(sizes, type_.dtype)
     return emitter.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
+
+
+def flat_expression(array: str) -> str:
+    """Text of a view of all elements of an array, with one axis."""
+    return f"e.subarray({array}, 0, ({array}.size,))"
 
 
 def emit_empty_together(emitter: FunctionEmitter, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
@@ -74,20 +74,14 @@ def emit_empty_together(emitter: FunctionEmitter, sizes: Sequence[str], types: S
 
 
 def emit_array_literal(emitter: FunctionEmitter, array: Any, type_: Type) -> str:
-    """Emit an array literal, built anew at each evaluation."""
+    """Emit an array literal: a copy of a constant of the module."""
     if not array.size:
         return emit_empty(emitter, list(map(str, array.shape)), type_)
-    if array.size > MAX_WRITTEN_ELEMENTS:
-        constants, native = emitter.module.constants, numba_dtype(type_.dtype).replace("boolean", "bool")
-        encoded = base64.b64encode(array.astype(type_.dtype.numpy).tobytes()).decode()
-        name = constants.setdefault(f'e.decode_array("{encoded}", "{native}", {array.shape})', f"c{len(constants)}")
-        emitter.emit_memory_charge(list(map(str, array.shape)), type_.dtype)
-        return emitter.assign(f"{name}.copy()")
-    elements = ", ".join(
-        str(element) if is_narrow_array(type_) else kernels.literal_expression(element, type_.dtype)
-        for element in (array.view(np.uint16) if is_narrow_array(type_) else array).ravel()
-    )
-    return emitter.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
+    constants, native = emitter.module.constants, numba_dtype(type_.dtype).replace("boolean", "bool")
+    encoded = base64.b64encode(array.astype(type_.dtype.numpy).tobytes()).decode()
+    name = constants.setdefault(f'e.decode_array("{encoded}", "{native}", {array.shape})', f"c{len(constants)}")
+    emitter.emit_memory_charge(list(map(str, array.shape)), type_.dtype)
+    return emitter.assign(f"e.copy_constant({name})")
 
 
 def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
@@ -139,9 +133,11 @@ def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Seque
     return IndexedOperand(value.text, value.type, tuple(axes))
 
 
-def emit_broadcast_copy(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
-    """Emit a copy of an array, broadcast to these sizes."""
-    copy, source = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
+def emit_broadcast_copy(
+    emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str], type_: Type | None = None
+) -> str:
+    """Emit a copy of an array, broadcast to these sizes, with the dtype of `type_` if that is given."""
+    copy, source = emit_empty(emitter, sizes, type_ or value.type), index_operand(emitter, value, sizes)
     with element_loops(emitter, sizes) as indices:
         emitter.emit(f"{copy}[{', '.join(indices)}] = {substitute_indices(element_expression(source), indices)}")
     return copy
@@ -246,6 +242,13 @@ def emit_ufunc_call(
             emitter.emit(f"{array}[{', '.join(indices)}] = {output}[{', '.join(indices)}]")
 
 
+def emit_element_copy(emitter: FunctionEmitter, into: str, array: str, begin: str = "0") -> None:
+    """Emit a copy of all elements of an array to an offset."""
+    flat, index = emitter.assign(flat_expression(array)), emitter.fresh_name("i")
+    with emitter.block(f"for {index} in range({flat}.size):"):
+        emitter.emit(f"{into}[{begin} + {index}] = {flat}[{index}]")
+
+
 def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a draw: a scalar, an array, or a permutation."""
     count = len(inputs) - dynamic_size_count(EFFECT_OPS[node.op], dict(node.attributes))
@@ -265,7 +268,7 @@ def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
     sizes = [f"int64({next(operands).text})" if size is None else str(size) for size in node.attribute("shape")]
     emitter.emit_size_check(node, inputs, sizes)
     array = emit_empty(emitter, sizes, result)
-    flat, index = emitter.assign(f"{array}.reshape(-1)"), emitter.fresh_name("i")
+    flat, index = emitter.assign(flat_expression(array)), emitter.fresh_name("i")
     with emitter.block(f"for {index} in range({flat}.size):"):
         emitter.emit(f"{flat}[{index}] = {draw_expression(node, key, index, texts)}")
     return array
@@ -290,8 +293,10 @@ def emit_full_sum(emitter: FunctionEmitter, node: Node, array: str, dtype: str) 
     text = emitter.assign(rounded_format(result).format(sum_expression(array, dtype, lane_type)))
     if result.is_scalar:
         return text
-    sizes = tuple_expression(["1"] * len(result.shape or ()))
-    return emitter.assign(f"np.full({sizes}, {text}).astype({numpy_dtype(numba_dtype(result.dtype))})")
+    rank = len(result.shape or ())
+    array = emit_empty(emitter, ["1"] * rank, result)
+    emitter.emit(f"{array}[{', '.join(['0'] * rank)}] = {text}")
+    return array
 
 
 def rounded_format(type_: Type) -> str:
@@ -425,7 +430,7 @@ class BlockLoop:
     def emit_parallel(
         self, arrays: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
     ) -> None:
-        """Outline the loop as a function that the thread pool runs (jit.runtime.LoopLibrary); its operands are passed
+        """Outline the loop as a function that the thread pool runs (jit.function_code); its operands are passed
         in words."""
         emitter = self.emitter
         sums, sums_index = self.block_sums, 2 + len(arrays) + len(scalars)

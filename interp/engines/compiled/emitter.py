@@ -31,13 +31,8 @@ from ..jit.state import (
     STACK_GUARD,
 )
 from .fusion import FusedChain, exceeds_max_elements
-from .layout import PhaseGroup, PhaseKey, TapeLayout, tuple_expression, zero_expression
+from .layout import PhaseGroup, PhaseKey, TapeLayout
 
-SELF_NAME, NULL_RESULT_NAME = "recurse", "null_result"
-"""In generated code, the names of the function itself, for recursive calls, and of the function that returns a null
-result after an abort."""
-KERNEL_OPTIONS = "cache=True, pipeline_class=GeneratedCodeCompiler"
-"""numba's options for the functions of a generated module; its entry has more."""
 MIN_CHARGED_BYTES = 4096
 """Smaller arrays are not accounted for one by one: the waiting thread measures the memory 50 times a second."""
 
@@ -142,13 +137,13 @@ class GeneratedModule:
     result_facts: dict[PhaseKey, list[ArrayFacts]] = field(default_factory=dict)
     """The facts about the results of phases of functions."""
     loop_lines: list[str] = field(default_factory=list)
-    """The text of the outlined loop functions, for `jit.runtime.LoopLibrary`."""
+    """The lines of the outlined loop functions."""
     outlined_functions: dict[str, str] = field(default_factory=dict)
     """The names of outlined loop functions, by their text with normalized variable names."""
     outline_aliases: dict[str, str] = field(default_factory=dict)
     """For the name of each outlined function, the name of the emitted function with the same text."""
     constants: dict[str, str] = field(default_factory=dict)
-    """The names of large array literals, which are global constants of the module, by the text of their value."""
+    """The names of array literals, which are global constants of the module, by the text of their value."""
 
     def copy(self) -> GeneratedModule:
         """An independent copy."""
@@ -247,7 +242,7 @@ class FunctionEmitter:
 
     @contextmanager
     def outline(self) -> Iterator[tuple[str, str]]:
-        """Emit the body of a function of the module's loop library. Yields its name and the name of its `words`
+        """Emit the loop of an outlined function. Yields its name and the name of its `words`
         parameter; its other parameters are `first` and `last`. An equal body is emitted once: see
         `GeneratedModule.outline_aliases`."""
         name, words = self.fresh_name(f"{self.group.name}_"), self.fresh_name("c")
@@ -267,13 +262,6 @@ class FunctionEmitter:
 
     # Exits of the function
 
-    @property
-    def null_return(self) -> str:
-        """The return statement of a function that is aborted."""
-        if self.group.has_arrays:
-            return f"return {NULL_RESULT_NAME}()"
-        return f"return {tuple_expression(list(map(zero_expression, self.group.results)))}"
-
     def emit_exit(self, abort_call: str | None = None, *, records_tag: bool = False) -> None:
         """Emit the return of an aborted function; with `records_tag`, it first records the iterations that it
         leaves."""
@@ -281,7 +269,7 @@ class FunctionEmitter:
             self.emit(abort_call)
         for site, count in reversed(self.enclosing_loops) if records_tag else ():
             self.emit(f"m.record_tag_step(s, {site}, {count})")
-        self.emit(self.null_return)
+        self.emit("return")
 
     def emit_poll(self) -> None:
         """Emit the check whether the run was asked to stop."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from ....core.dtypes import DType
+from ....core import dtypes
 from ....core.ops.op import MAX_ELEMENTS, OPS
 from ....core.ops.type_rules import resolve_axes
 from ....core.program.program import Node, Operand, Region
@@ -24,7 +24,15 @@ from ....core.value import Literal
 from ..jit.kernels import LANE_TYPES, lane
 from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
 from .data_movement import emit_axis_sum, emit_copy, emit_strided_call, emit_subarray
-from .elementwise import broadcast_sizes, emit_broadcast_copy, emit_empty, emit_full_sum, rounded_format
+from .elementwise import (
+    broadcast_sizes,
+    emit_broadcast_copy,
+    emit_element_copy,
+    emit_empty,
+    emit_full_sum,
+    flat_expression,
+    rounded_format,
+)
 from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
 from .layout import is_narrow_array, numba_dtype, numpy_dtype, tuple_expression
 
@@ -60,10 +68,13 @@ def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
         folded_sizes = [leading, size, trailing] if trailing_sizes else [leading, size]
         strides = [trailing, "0", "1"] if trailing_sizes else ["1", "0"]
         return emit_axis_sum(emitter, operand, shape, strides, result, folded_sizes)
-    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape(({leading}, {size}, {trailing})), np.{kind})")
+    view = emit_subarray(emitter, operand, "0", [leading, size, trailing])
+    sums = emitter.assign(f"p.sum_middle_axis({view}, np.{kind})")
     if result.is_scalar:
         return emitter.assign(rounded_format(result).format(f"{sums}[0, 0]"))
-    return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))}).reshape({tuple_expression(shape)})")
+    rows = TypedExpression(sums, Type(dtypes.uint64 if kind == "uint64" else dtypes.int64, (None, None)))
+    cast = emit_broadcast_copy(emitter, rows, [leading, trailing], Type(result.dtype))
+    return emit_subarray(emitter, TypedExpression(cast, result), "0", shape)
 
 
 def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
@@ -85,18 +96,17 @@ def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpr
         emitter.emit_memory_charge(shape, result.dtype)
     if transposed := emit_transposed_matmul(emitter, result, inputs):
         return transposed
-    texts = [_factor_expression(value, result) for value in inputs]
-    x = texts[0] if len(left) > 1 else f"{texts[0]}.reshape((1, {inner}))"
-    y = texts[1] if len(right) > 1 else f"{texts[1]}.reshape(({right_inner}, 1))"
+    factors = [emit_factor(emitter, value, result) for value in inputs]
+    x = factors[0].text if len(left) > 1 else emit_subarray(emitter, factors[0], "0", ["1", inner])
+    y = factors[1].text if len(right) > 1 else emit_subarray(emitter, factors[1], "0", [right_inner, "1"])
     shapes = [type_.shape or () for _, type_ in inputs]
     shapes = [shapes[0] if len(left) > 1 else (1, *shapes[0]), shapes[1] if len(right) > 1 else (*shapes[1], 1)]
     if stack:
-        pairs = zip((x, y), inputs, shapes, strict=True)
-        factors = [
-            TypedExpression(emitter.assign(text), Type(factor_dtype(value, result), shape))
-            for text, value, shape in pairs
+        matrices = [
+            TypedExpression(text, Type(factor.type.dtype, shape))
+            for text, factor, shape in zip((x, y), factors, shapes, strict=True)
         ]
-        product = emit_stacked_matmul(emitter, result, factors, stack)
+        product = emit_stacked_matmul(emitter, result, matrices, stack)
     else:
         product = emitter.assign(matmul_expression(result, x, y))
     if result.is_scalar:
@@ -114,15 +124,12 @@ def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequ
     return emitter.assign(f"matmul_transposed_right_{name}({texts})") if isinstance(factors[1], Transposed) else None
 
 
-def factor_dtype(value: TypedExpression, result: Type) -> DType:
-    """The dtype in which an operand is multiplied: the result's if that is a float, else its own."""
-    return result.dtype if result.dtype.kind == "f" else value.type.dtype
-
-
-def _factor_expression(value: TypedExpression, result: Type) -> str:
-    if factor_dtype(value, result) is value.type.dtype:
-        return value.text
-    return f"{value.text}.astype({numpy_dtype(numba_dtype(result.dtype))})"
+def emit_factor(emitter: FunctionEmitter, value: TypedExpression, result: Type) -> TypedExpression:
+    """Emit a factor in the dtype in which it is multiplied: that of the result if it is a float, else its own."""
+    if result.dtype.kind != "f" or value.type.dtype is result.dtype:
+        return value
+    type_ = Type(result.dtype, value.type.shape)
+    return TypedExpression(emit_broadcast_copy(emitter, value, value.sizes, type_), type_)
 
 
 def matmul_expression(result: Type, x: str, y: str) -> str:
@@ -136,19 +143,23 @@ def emit_stacked_matmul(
     emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression], stack: Sequence[str]
 ) -> str:
     """Emit the products of two stacks of matrices, one after another."""
-    count, stacks = count_expression(stack), []
+    count, stacks = count_expression(stack), list[tuple[str, list[str]]]()
     for factor in factors:
         sizes = [emitter.assign(size) for size in factor.sizes[-2:]]
         copy = emit_broadcast_copy(emitter, factor, [*stack, *sizes])
-        stacks.append(emitter.assign(f"{copy}.reshape({tuple_expression([count, *sizes])})"))
-    sizes = [count, f"{stacks[0]}.shape[1]", f"{stacks[1]}.shape[2]"]
+        stacks.append((copy, sizes))
+    (_, (rows, _)), (_, (_, columns)) = stacks
+    sizes = [count, rows, columns]
     product = emitter.assign(f"e.empty({tuple_expression(sizes)}, {numpy_dtype(numba_dtype(result.dtype))})")
-    index = emitter.fresh_name("i")
+    flat, index = emitter.assign(flat_expression(product)), emitter.fresh_name("i")
     with emitter.block(f"for {index} in range({count}):"):
         emitter.emit_poll()
-        emitter.emit(
-            f"{product}[{index}] = {matmul_expression(result, f'{stacks[0]}[{index}]', f'{stacks[1]}[{index}]')}"
-        )
+        texts = [
+            emitter.assign(f"e.subarray({copy}, {index} * {height} * {width}, ({height}, {width},))")
+            for copy, (height, width) in stacks
+        ]
+        matrix = emitter.assign(matmul_expression(result, *texts))
+        emit_element_copy(emitter, flat, matrix, f"{index} * {matrix}.size")
     return product
 
 

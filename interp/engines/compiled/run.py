@@ -39,7 +39,7 @@ from ..interrupt import interrupt_between_steps
 from ..jit import cache as module_cache
 from ..jit.cache import show_compiling
 from ..jit.compiler_process import CompileTask, compile_and_wait
-from ..jit.native import Unlinkable, load_native
+from ..jit.native import load_native
 from ..jit.state import (
     EXIT_BYTES,
     EXIT_DEPTH,
@@ -186,29 +186,27 @@ def compile_crash(program: Program, error: Exception) -> Crash:
 
 
 _ENTRY_ARITY = 5
-"""The number of words that `entry` takes."""
+"""The number of words that `entry` takes; it returns 0, or another number if memory was exhausted."""
 
 
 def load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
     """Generate and load a program's code; a program on scalars loads without numba. If the code is not on disk, this
     waits for another process that compiles it."""
-    name = code_name(program)
-    if is_of_scalars(program):
-        compile_and_wait(compile_task(program))
-        module = codegen.emit_module(program, native=True)
-        with suppress(Unlinkable):
-            return module, load_native(name, "\n".join(module.lines), "entry", _ENTRY_ARITY)
     module = codegen.emit_module(program)
-    text = codegen.flatten_member_access(module.lines)
-    compile_and_wait(CompileTask(name, module_text=text))
-    return module, module_cache.load_module(name, text).entry
+    task = module_task(program, module)
+    compile_and_wait(task)
+    return module, load_native(*task)
 
 
 def compile_task(program: Program) -> CompileTask:
     """The task of compiling a supported program, with the texts that `load_entry` loads."""
-    native = "\n".join(codegen.emit_module(program, native=True).lines) if is_of_scalars(program) else ""
-    module = codegen.flatten_member_access(codegen.emit_module(program).lines)
-    return CompileTask(code_name(program), native, "entry", _ENTRY_ARITY, module)
+    return module_task(program, codegen.emit_module(program))
+
+
+def module_task(program: Program, module: GeneratedModule) -> CompileTask:
+    """The task of compiling a program's module."""
+    text = codegen.module_text(module, is_of_scalars=is_of_scalars(program))
+    return CompileTask(code_name(program), text, "entry", _ENTRY_ARITY)
 
 
 def code_name(program: Program) -> str:
@@ -359,10 +357,11 @@ def begin_run(
 
 
 def entry_call(compiled: CompiledProgram, buffer: CallBuffer, depth: int) -> Callable[[], None]:
-    """A closure that calls the generated entry and keeps its buffer alive."""
+    """A closure that calls the generated entry and keeps its buffer alive. It raises MemoryError."""
 
     def call_entry() -> None:
-        compiled.entry(buffer.address, buffer.arguments_address, buffer.results_address, depth, _ROOT_KEY)
+        if compiled.entry(buffer.address, buffer.arguments_address, buffer.results_address, depth, _ROOT_KEY):
+            raise MemoryError
 
     return call_entry
 

@@ -13,10 +13,19 @@ import numpy as np
 from llvmlite import ir
 from numba import int64, types
 from numba.core import cgutils
-from numba.np.arrayobj import populate_array
 
 from .intrinsic import intrinsic
-from .memory import emit_data_address, emit_word_block, kernel
+from .memory import (
+    array_field,
+    build_array,
+    emit_data_address,
+    emit_word_block,
+    item_size,
+    kernel,
+    multiply,
+    set_array_field,
+    tuple_element,
+)
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _ALIGNMENT = 32
@@ -42,23 +51,11 @@ def decode_array(encoded: str, dtype: str, shape: tuple[int, ...]) -> np.ndarray
     return np.frombuffer(base64.b64decode(encoded), dtype).reshape(shape)
 
 
-def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
-    """Build an array struct with elements in C order."""
-    array = context.make_array(kind)(context, builder)
-    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    strides = [itemsize]
-    for size in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], size))
-    data = builder.bitcast(data, array.data.type)
-    populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=owner)  # type: ignore[no-untyped-call]
-    return array._getvalue()
-
-
 def allocate(context: Any, builder: Any, kind: Any, shape: Sequence[Any], byte: int | None = None) -> Any:
     """Build a new array, filled with this byte or uninitialized."""
-    size = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    size = item_size(context, kind)
     for length in shape:
-        size = builder.mul(size, length)
+        size = multiply(builder, size, length)
     owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
     data = context.nrt.meminfo_data(builder, owner)
     if byte is not None:
@@ -76,7 +73,7 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
     array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
+        shape = [tuple_element(builder, arguments[0], axis) for axis in range(len(sizes))]
         return allocate(context, builder, array_type, shape)
 
     return array_type(_shape_type(len(sizes)), dtype), build
@@ -88,7 +85,7 @@ def zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
     array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
+        shape = [tuple_element(builder, arguments[0], axis) for axis in range(len(sizes))]
         return allocate(context, builder, array_type, shape, 0)
 
     return array_type(_shape_type(len(sizes)), dtype), build
@@ -110,7 +107,7 @@ def emit_words(context: Any, builder: Any, kinds: Any, values: Any) -> list[Any]
     """Emit a word for each item of a tuple; for an array, the address of its elements."""
     words = []
     for index, kind in enumerate(map(types.unliteral, kinds)):
-        value = builder.extract_value(values, index)
+        value = tuple_element(builder, values, index)
         if isinstance(kind, types.Array):
             value = emit_data_address(context, builder, kind, value)
         elif kind == types.boolean:
@@ -119,6 +116,33 @@ def emit_words(context: Any, builder: Any, kinds: Any, values: Any) -> list[Any]
             value = builder.bitcast(value, _WORD)
         words.append(value)
     return words
+
+
+@intrinsic
+def copy_constant(typing: Any, array: Any) -> Any:
+    """A copy of a constant of the module."""
+    array_type = types.Array(array.dtype, array.ndim, "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        source, count, shape = (
+            array_field(context, builder, array, arguments[0], name) for name in ("data", "nitems", "shape")
+        )
+        sizes = [builder.extract_value(shape, axis) for axis in range(array.ndim)]
+        copy = allocate(context, builder, array_type, sizes)
+        data = array_field(context, builder, array_type, copy, "data")
+        cgutils.raw_memcpy(builder, data, source, count, item_size(context, array))  # type: ignore[no-untyped-call]
+        return copy
+
+    return array_type(array), build
+
+
+@kernel
+def are_all_true(flags):  # type: ignore[no-untyped-def]
+    """Whether all elements of an array are true."""
+    count = 0
+    for i in range(flags.size):
+        count += flags[i]
+    return count == flags.size
 
 
 @intrinsic
@@ -138,11 +162,10 @@ def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
     array_type = types.Array(array.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_struct = context.make_array(array)(context, builder, arguments[0])
-        shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
-        data = builder.gep(array_struct.data, [arguments[1]])
+        data, owner = (array_field(context, builder, array, arguments[0], name) for name in ("data", "meminfo"))
+        shape = [tuple_element(builder, arguments[2], axis) for axis in range(len(sizes))]
         context.nrt.incref(builder, array, arguments[0])
-        return build_array(context, builder, array_type, data, shape, array_struct.meminfo)
+        return build_array(context, builder, array_type, builder.gep(data, [arguments[1]]), shape, owner)
 
     return array_type(array, int64, _shape_type(len(sizes))), build
 
@@ -166,12 +189,10 @@ def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) 
     array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_struct = context.make_array(block)(context, builder, arguments[0])
-        shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
+        data, owner = (array_field(context, builder, block, arguments[0], name) for name in ("data", "meminfo"))
+        shape = [tuple_element(builder, arguments[2], axis) for axis in range(len(sizes))]
         context.nrt.incref(builder, block, arguments[0])
-        return build_array(
-            context, builder, array_type, builder.gep(array_struct.data, [arguments[1]]), shape, array_struct.meminfo
-        )
+        return build_array(context, builder, array_type, builder.gep(data, [arguments[1]]), shape, owner)
 
     return array_type(block, int64, _shape_type(len(sizes)), dtype), build
 
@@ -182,7 +203,7 @@ def lazy_zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
     array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
+        shape = [tuple_element(builder, arguments[0], axis) for axis in range(len(sizes))]
         return build_array(context, builder, array_type, _BYTES(None), shape, _BYTES(None))
 
     return array_type(_shape_type(len(sizes)), dtype), build
@@ -198,14 +219,12 @@ def transfer(typing: Any, array: Any) -> Any:
     """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        struct = context.make_array(array)(context, builder, arguments[0])
-        owner, parent_type = struct.meminfo, struct.parent.type
+        owner = array_field(context, builder, array, arguments[0], "meminfo")
         has_owner = builder.icmp_unsigned("!=", builder.ptrtoint(owner, _WORD), _WORD(0))
         with builder.if_then(has_owner):
             builder.atomic_rmw("add", builder.bitcast(owner, _WORD.as_pointer()), _WORD(1), "monotonic")
-        struct.parent = builder.bitcast(owner, parent_type)
-        struct.meminfo = _BYTES(None)
-        return struct._getvalue()
+        orphan = set_array_field(context, builder, array, arguments[0], "meminfo", _BYTES(None))
+        return set_array_field(context, builder, array, orphan, "parent", owner)
 
     return array(array), build
 
@@ -216,20 +235,18 @@ def receive(typing: Any, array: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         context.nrt.incref(builder, array, arguments[0])  # of an array that was not transferred
-        struct = context.make_array(array)(context, builder, arguments[0])
-        is_transferred = builder.icmp_unsigned("!=", builder.ptrtoint(struct.parent, _WORD), _WORD(0))
-        owner = builder.bitcast(struct.parent, struct.meminfo.type)
-        struct.meminfo = builder.select(is_transferred, owner, struct.meminfo)
-        struct.parent = struct.parent.type(None)
-        return struct._getvalue()
+        owner, parent = (array_field(context, builder, array, arguments[0], name) for name in ("meminfo", "parent"))
+        is_transferred = builder.icmp_unsigned("!=", builder.ptrtoint(parent, _WORD), _WORD(0))
+        owner = builder.select(is_transferred, parent, owner)
+        received = set_array_field(context, builder, array, arguments[0], "meminfo", owner)
+        return set_array_field(context, builder, array, received, "parent", _BYTES(None))
 
     return array(array), build
 
 
 def emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """Emit the test whether an array has no elements in memory."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.icmp_unsigned("==", builder.ptrtoint(data, _WORD), _WORD(0))
+    return builder.icmp_unsigned("==", emit_data_address(context, builder, kind, array), _WORD(0))
 
 
 @intrinsic
@@ -248,8 +265,8 @@ def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, array: Any, byt
     present_block, after = builder.append_basic_block("there"), builder.append_basic_block("written")
     builder.cbranch(emit_is_null(context, builder, kind, array), blank_block, present_block)
     builder.position_at_end(blank_block)
-    lazy_array = context.make_array(kind)(context, builder, array)
-    shape = [builder.extract_value(lazy_array.shape, axis) for axis in range(kind.ndim)]
+    lazy_shape = array_field(context, builder, kind, array, "shape")
+    shape = [builder.extract_value(lazy_shape, axis) for axis in range(kind.ndim)]
     new_array = allocate(context, builder, kind, shape, byte)
     ends = builder.block
     builder.branch(after)

@@ -70,8 +70,6 @@ def lock_across_fork(lock: Any) -> Any:
 
 _load_lock = lock_across_fork(threading.RLock())
 _modules: dict[str, ModuleType] = {}
-_modules_loading_from_disk: set[str] = set()
-"""The names of modules that are being loaded and whose machine code is all on disk."""
 
 
 def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) -> ModuleType:
@@ -104,12 +102,8 @@ def _load_from_folder(folder: Path, module_name: str, name: str, text: str, comp
     """Load the module from a folder to which nobody else writes."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
-        _modules_loading_from_disk.add(module_name)
-        try:
-            with suppress(Exception):  # damage that the checksums do not show
-                return _execute_module(module_name, path, text, compile_all)
-        finally:
-            _modules_loading_from_disk.discard(module_name)
+        with suppress(Exception):  # damage that the checksums do not show
+            return _execute_module(module_name, path, text, compile_all)
     _clear_folder(folder)
     (folder / _CODE_FOLDER).mkdir(mode=0o700)
     write_atomically(path, text.encode())
@@ -132,14 +126,6 @@ def _execute_module(module_name: str, path: Path, text: str, compile_all: Compil
         del sys.modules[module_name]
         raise
     return module
-
-
-def check_cache_hit(function: Any) -> None:
-    """Raise OSError if numba could not read a function from the cache, and compiled it again. Cached machine code that
-    calls it refers to the symbol of the lost version, and LLVM ends a process that loads a call of an undefined
-    symbol."""
-    if function.py_func.__module__ in _modules_loading_from_disk and not function.stats.cache_hits:
-        raise OSError(f"{function.py_func.__name__} is not on disk")
 
 
 def _is_complete(folder: Path) -> bool:

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 from ..child_process import ChildProcess, job_program
 from .cache import load_module, lock_across_fork, module_path, numba_unavailable
-from .native import Unlinkable, load_native, native_path
+from .native import load_native, native_path
 
 BACKGROUND_VARIABLE = "TAGLOOM_BACKGROUND"
 _OFF_WORDS, _ON_WORDS = ("off", "no", "false", "0"), ("on", "yes", "true", "1", "")
@@ -45,32 +45,28 @@ _PROGRAM = job_program(f"from {__name__} import compile_tasks\ncompile_tasks(job
 
 
 class CompileTask(NamedTuple):
-    """A text to compile: a native text, whose `function` takes `arity` words (`native.load_native`); or, where there is
-    none or it does not link, the text of a module (`cache.load_module`)."""
+    """A text to compile: one whose `function` takes `arity` words (`native.load_native`); without a function, that of a
+    module (`cache.load_module`)."""
 
     name: str
-    native_text: str = ""
+    text: str
     function: str = ""
     arity: int = 0
-    module_text: str = ""
 
-    def files(self) -> tuple[Path, ...]:
-        """Files, one of which exists once the code is on disk. Raises OSError where nothing can be cached."""
-        native = [native_path(self.name, self.native_text)] if self.native_text else []
-        return (*native, *([module_path(self.module_text)] if self.module_text else []))
+    def file(self) -> Path:
+        """The file that exists once the code is on disk. Raises OSError where nothing can be cached."""
+        return native_path(self.name, self.text) if self.function else module_path(self.text)
 
     def compile(self) -> None:
         """Compile in this process, and write the disk cache."""
-        if self.native_text:
-            with suppress(Unlinkable):
-                load_native(self.name, self.native_text, self.function, self.arity)
-                return
-        if self.module_text:
-            if "h.LoopLibrary(" in self.module_text:  # first, since the module's file says that all is ready
-                from .thread_pool import load_worker
+        if not self.function:
+            load_module(self.name, self.text)
+            return
+        if "thread_pool" in self.text:  # first, since the file of the task says that all is ready
+            from .thread_pool import load_worker
 
-                load_worker()
-            load_module(self.name, self.module_text)
+            load_worker()
+        load_native(self.name, self.text, self.function, self.arity)
 
 
 class CompileState(Enum):
@@ -87,7 +83,7 @@ class Compilation:
     def __init__(self, task: CompileTask) -> None:
         """Raises OSError where nothing can be cached."""
         self.task = task
-        self.files = task.files()
+        self.file = task.file()
         self.has_ended = False
         """Whether the process that had this task has ended."""
         self.kill_count = 0
@@ -95,7 +91,7 @@ class Compilation:
 
     def is_on_disk(self) -> bool:
         """Whether the code is on disk."""
-        return any(map(os.path.exists, self.files))
+        return self.file.exists()
 
     def request(self) -> None:
         """Request the code, unless that was done."""
@@ -190,8 +186,8 @@ def compile_and_wait(task: CompileTask) -> None:
     with suppress(OSError):
         compilation = Compilation(task)
         with _lock:
-            current = next((request for request in _running if request.files == compilation.files), None)
-            requested = [request for request in _pending if request.files == compilation.files]
+            current = next((request for request in _running if request.file == compilation.file), None)
+            requested = [request for request in _pending if request.file == compilation.file]
             _pending[:] = [request for request in _pending if request not in requested]  # it is compiled here
         while current is not None and current.poll() is CompileState.PENDING:
             time.sleep(_WAIT_SECONDS)

@@ -23,11 +23,18 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float64, int64, types, uint64
 from numba.core import cgutils
-from numba.np.arrayobj import populate_array
 
-from . import cache
 from .intrinsic import intrinsic
-from .memory import atomic_exchange, element_pointer, emit_data_address, internal_njit, peek
+from .memory import (
+    array_field,
+    atomic_exchange,
+    build_array,
+    element_pointer,
+    emit_data_address,
+    internal_njit,
+    peek,
+    tuple_element,
+)
 from .state import (
     EXIT_BYTES,
     EXIT_DEPTH,
@@ -152,34 +159,6 @@ def _selection(comparison: str) -> Any:
     return fixed_intrinsic(int64(int64, int64), build)
 
 
-def recursive_call(signature: Any) -> Any:
-    """The function that is being compiled, with this signature, so that it can call itself. For a call by name, numba
-    would infer the types again at each call."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return emit_call(context, builder, builder.function, signature, arguments)
-
-    return fixed_intrinsic(signature, build)
-
-
-def noinline(function: Any) -> Any:
-    """A compiled function that is never inlined. For a call by name, numba copies it, with all that it calls, into each
-    caller, and compiles it again there: five times, where one function calls another in a training step of a
-    TreeLSTM."""
-    cache.check_cache_hit(function)
-    (compiled,) = function.overloads.values()
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.call_internal(builder, compiled.fndesc, signature, arguments)
-
-    return fixed_intrinsic(compiled.signature, build)
-
-
-def null_function(kind: Any) -> Any:
-    """A function that returns a meaningless value of a type: sizes and addresses are 0."""
-    return fixed_intrinsic(kind(), lambda context, builder, signature, arguments: context.get_constant_null(kind))
-
-
 def emit_call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
     """Emit a call of a function compiled by numba; exceptions propagate."""
     convention = context.call_conv
@@ -229,8 +208,8 @@ def emit_element_address(context: Any, builder: Any, kind: Any, value: Any) -> A
     """Emit the address of an array's first element or, for a pair of an array and an index, of that element."""
     if isinstance(kind, types.Array):
         return emit_data_address(context, builder, kind, value)
-    array, index = (builder.extract_value(value, position) for position in range(2))
-    data = context.make_array(kind[0])(context, builder, array).data
+    array, index = (tuple_element(builder, value, position) for position in range(2))
+    data = array_field(context, builder, kind[0], array, "data")
     return builder.ptrtoint(builder.gep(data, [index]), _WORD)
 
 
@@ -363,16 +342,7 @@ def allocate_references(typing: Any, count: Any, like: Any) -> Any:
         counter = context.nrt.meminfo_alloc_dtor(builder, size, _release_function(context, builder.module, width))
         data = context.nrt.meminfo_data(builder, counter)
         cgutils.memset(builder, data, size, 0)  # type: ignore[no-untyped-call]
-        array = context.make_array(rows_type)(context, builder)
-        populate_array(  # type: ignore[no-untyped-call]
-            array,
-            data=builder.bitcast(data, _WORD.as_pointer()),
-            shape=[arguments[0], _WORD(width)],
-            strides=[_WORD(8 * width), _WORD(8)],
-            itemsize=_WORD(8),
-            meminfo=counter,
-        )
-        return array._getvalue()
+        return build_array(context, builder, rows_type, data, [arguments[0], _WORD(width)], counter)
 
     return rows_type(int64, like), build
 
@@ -420,17 +390,16 @@ def dereference(typing: Any, rows: Any, row: Any, dtype: Any, like: Any) -> Any:
 
 def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
     """The address of a row's words."""
-    struct = context.make_array(rows)(context, builder, arguments[0])
-    width = builder.extract_value(struct.shape, 1)
-    return builder.gep(struct.data, [builder.mul(arguments[1], width)])
+    data, shape = (array_field(context, builder, rows, arguments[0], name) for name in ("data", "shape"))
+    return builder.gep(data, [builder.mul(arguments[1], builder.extract_value(shape, 1))])
 
 
 def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
     """Write an array into a row, with a new reference."""
-    struct = context.make_array(kind)(context, builder, array)
     context.nrt.incref(builder, kind, array)
-    sizes = [builder.extract_value(struct.shape, axis) for axis in range(kind.ndim)]
-    addresses = [builder.ptrtoint(struct.meminfo, _WORD), builder.ptrtoint(struct.data, _WORD)]
+    owner, data, shape = (array_field(context, builder, kind, array, name) for name in ("meminfo", "data", "shape"))
+    sizes = [builder.extract_value(shape, axis) for axis in range(kind.ndim)]
+    addresses = [builder.ptrtoint(owner, _WORD), builder.ptrtoint(data, _WORD)]
     for number, word in enumerate([*addresses, *sizes]):
         builder.store(word, builder.gep(row, [_WORD(number)]))
 
@@ -438,20 +407,8 @@ def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> 
 def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
     """Read an array from a row, without taking another reference."""
     words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_HEADER_WORDS + kind.ndim)]
-    array = context.make_array(kind)(context, builder)
-    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    strides = [itemsize]
-    for size in reversed(words[_HEADER_WORDS + 1 :]):
-        strides.insert(0, builder.mul(strides[0], size))
-    populate_array(  # type: ignore[no-untyped-call]
-        array,
-        data=builder.inttoptr(words[1], array.data.type),
-        shape=words[_HEADER_WORDS:],
-        strides=strides,
-        itemsize=itemsize,
-        meminfo=builder.inttoptr(words[0], _BYTES),
-    )
-    return array._getvalue()
+    owner, data = (builder.inttoptr(word, _BYTES) for word in words[:_HEADER_WORDS])
+    return build_array(context, builder, kind, data, words[_HEADER_WORDS:], owner)
 
 
 @intrinsic

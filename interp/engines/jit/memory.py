@@ -16,7 +16,7 @@ from numba.core import cgutils
 
 from .intrinsic import intrinsic
 
-_WORD = ir.IntType(64)
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """A decorator for functions that only compiled code calls: numba omits the Python and C wrappers, which are two of the
 three modules that it compiles for a function, and take as long."""
@@ -31,9 +31,76 @@ def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
+def array_field(context: Any, builder: Any, kind: Any, array: Any, name: str) -> Any:
+    """Emit a field of an array: `data`, `nitems`, `shape`, `meminfo` or `parent`. Half as many instructions as numba's
+    structs, which are in memory."""
+    return builder.extract_value(array, context.data_model_manager[kind].get_field_position(name))
+
+
+def set_array_field(context: Any, builder: Any, kind: Any, array: Any, name: str, field: Any) -> Any:
+    """Emit an array with another value of a field."""
+    return builder.insert_value(array, field, context.data_model_manager[kind].get_field_position(name))
+
+
+def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
+    """Emit an array with elements in C order; `owner` counts the references, and is None if the caller keeps the
+    elements alive."""
+    model = context.data_model_manager[kind]
+    itemsize = item_size(context, kind)
+    strides, count = list[Any](), _WORD(1)
+    for size in reversed(shape):
+        strides.insert(0, multiply(builder, itemsize, count))
+        count = multiply(builder, count, size)
+    null = _BYTES(None)
+    fields = {
+        "meminfo": null if owner is None else owner,
+        "parent": null,
+        "nitems": count,
+        "itemsize": itemsize,
+        "data": builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer()),
+        "shape": _word_array(builder, shape),
+        "strides": _word_array(builder, strides),
+    }
+    array = ir.Constant(model.get_value_type(), ir.Undefined)
+    for name, field in fields.items():
+        array = builder.insert_value(array, field, model.get_field_position(name))
+    return array
+
+
+def item_size(context: Any, kind: Any) -> Any:
+    """The number of bytes of an element of an array."""
+    return _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+
+
+def multiply(builder: Any, left: Any, right: Any) -> Any:
+    """Emit a product of words, folded if both are constants: the less text LLVM reads, the better."""
+    if isinstance(left, ir.Constant) and isinstance(right, ir.Constant):
+        return _WORD(left.constant * right.constant)
+    for factor, other in ((left, right), (right, left)):
+        if isinstance(factor, ir.Constant) and factor.constant == 1:
+            return other
+    return builder.mul(left, right)
+
+
+def tuple_element(builder: Any, value: Any, index: int) -> Any:
+    """Emit an element of a tuple."""
+    is_list = isinstance(value, ir.Constant) and isinstance(value.constant, list)
+    return value.constant[index] if is_list else builder.extract_value(value, index)
+
+
+def _word_array(builder: Any, words: Sequence[Any]) -> Any:
+    type_ = ir.ArrayType(_WORD, len(words))
+    if all(isinstance(word, ir.Constant) for word in words):
+        return ir.Constant(type_, list(words))
+    array = ir.Constant(type_, ir.Undefined)
+    for index, word in enumerate(words):
+        array = builder.insert_value(array, word, index)
+    return array
+
+
 def emit_data_address(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     """Emit the address of an array's elements."""
-    return builder.ptrtoint(context.make_array(kind)(context, builder, array).data, _WORD)
+    return builder.ptrtoint(array_field(context, builder, kind, array, "data"), _WORD)
 
 
 def emit_word_block(builder: Any, words: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from ....core.collector import paused_collector
 from ....core.files import remove_stale_files, write_atomically
 from ..interrupt import import_slowly, interrupt_at_once
 from . import kernels
@@ -31,10 +32,12 @@ _UNREACHABLE_SYMBOLS = (
     "numba_unpickle",
 )
 """Functions of numba that object code calls only to raise an exception, which no function here does."""
-WORD_CODE = "# word code"
-"""The beginning of a text in the Python of `word_code`, not of numba."""
-SECOND_PART = "# functions of words"
-"""The line between the two parts of such a text."""
+WORD_CODE, FUNCTION_CODE = "# word code", "# function code"
+"""The beginnings of a text in the Python of `word_code`, and of one in that of `function_code`; others are numba's."""
+SECOND_PART = "# generated functions"
+"""The line between the two parts of such a text: Python for numba, and the functions."""
+_NEEDS_NUMBA = b" numba"
+"""After the symbol of a function whose code calls what numba, or the first part of its text, defines."""
 _engines: list[Any] = []
 """Objects that must live as long as the functions do."""
 _functions: dict[tuple[str, str], WordFunction] = {}
@@ -62,7 +65,7 @@ def load_stored(name: str, text: str, function: str, arity: int) -> WordFunction
     key, path = (cache_key(text), function), native_path(name, text)
     if key not in _functions:
         try:
-            _functions[key] = link_object(path.read_bytes(), arity)
+            _functions[key] = link_object(path.read_bytes(), arity, text)
         except ValueError:
             path.unlink(missing_ok=True)
             raise
@@ -77,13 +80,13 @@ def native_path(name: str, text: str) -> Path:
 def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
     """Link the object code on disk; compile it if there is none or it is damaged."""
     with suppress(OSError, ValueError):
-        return link_object(native_path(name, text).read_bytes(), arity)
-    with interrupt_at_once():
+        return link_object(native_path(name, text).read_bytes(), arity, text)
+    with interrupt_at_once(), paused_collector():  # collecting takes a fifteenth of the time
         code = compile_object(text, function, arity)
     with suppress(OSError):
         remove_stale_files(module_folder(text))
         write_atomically(native_path(name, text), code)
-    return link_object(code, arity)
+    return link_object(code, arity, text)
 
 
 def compile_object(text: str, function: str, arity: int) -> bytes:
@@ -95,18 +98,37 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
         exec(compile(text, f"<{name}>", "exec"), namespace)
         return numba.cfunc(numba.int64(*[numba.int64] * arity), error_model="numpy")(namespace[name])
 
+    head, _, functions = text.partition(SECOND_PART)
     if text.startswith(WORD_CODE):
         from . import word_code
 
-        kernel = compile_function(text.partition(SECOND_PART)[0], "scalar_kernels", word_code.KERNEL_ARITY)
-        library, symbol = word_code.compile_library(text.partition(SECOND_PART)[2], function, kernel), function
+        kernel = compile_function(head, "scalar_kernels", word_code.KERNEL_ARITY)
+        library, symbol = word_code.compile_library(functions, function, kernel), function
+    elif text.startswith(FUNCTION_CODE):
+        from . import function_code
+
+        symbol = f"{function}_{cache_key(text)}"
+        library = function_code.compile_library(functions, execute_head(text), {function: symbol})
     else:
         cfunc = compile_function(text, function, arity)
         library, symbol = cfunc._library, cfunc.native_name
-    functions = library._final_module.functions
-    check_linkable(declaration.name for declaration in functions if declaration.is_declaration)
+    calls = [each.name for each in library._final_module.functions if each.is_declaration]
     code: bytes = library._get_compiled_object()
-    return pack_object(symbol.encode() + b"\n" + code)
+    try:
+        check_linkable(calls)
+        needs = b""
+    except Unlinkable:
+        if not text.startswith(FUNCTION_CODE):
+            raise
+        needs = _NEEDS_NUMBA
+    return pack_object(symbol.encode() + needs + b"\n" + code)
+
+
+def execute_head(text: str) -> dict[str, Any]:
+    """Execute the first part of a text: its functions call what it defines, by name or by symbol."""
+    namespace: dict[str, Any] = {}
+    exec(compile(text.partition(SECOND_PART)[0], "<head>", "exec"), namespace)
+    return namespace
 
 
 def check_linkable(names: Iterable[str]) -> None:
@@ -137,9 +159,15 @@ def unpack_object(content: bytes) -> bytes:
     return payload
 
 
-def link_object(content: bytes, arity: int) -> WordFunction:
-    """Link the packed object code of a function of words into this process; raises ValueError if it is damaged."""
+def link_object(content: bytes, arity: int, text: str = "") -> WordFunction:
+    """Link the packed object code of a function of words, compiled from a text, into this process; raises ValueError if
+    it is damaged."""
     symbol, _, code = unpack_object(content).partition(b"\n")
+    if symbol.endswith(_NEEDS_NUMBA):
+        symbol = symbol.removesuffix(_NEEDS_NUMBA)
+        with interrupt_at_once():
+            execute_head(text)
+        import_slowly("numba.core.registry").cpu_target.target_context.refresh()  # defines the symbols of its runtime
     _register_symbols(tuple(kernels.c_functions()))
     engine = load_object(code)
     word = ctypes.c_int64

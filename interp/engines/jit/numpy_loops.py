@@ -20,7 +20,7 @@ from numba.core import cgutils
 
 from ....core.ops.op import OPS, fault_error
 from .intrinsic import intrinsic
-from .memory import emit_word_block, internal_njit
+from .memory import array_field, emit_data_address, emit_word_block, internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
@@ -57,12 +57,9 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
         loop_function: Any = cgutils.get_or_insert_function(builder.module, function_type, symbol)  # type: ignore[no-untyped-call]
-        arrays = [
-            context.make_array(kind)(context, builder, argument)
-            for kind, argument in zip(signature.args, arguments, strict=True)
-        ]
-        addresses = [builder.ptrtoint(array.data, _WORD) for array in arrays]
-        words = addresses, [arrays[-1].nitems], [_WORD(size)] * count
+        arrays = list(zip(signature.args, arguments, strict=True))
+        addresses = [emit_data_address(context, builder, *array) for array in arrays]
+        words = addresses, [array_field(context, builder, *arrays[-1], "nitems")], [_WORD(size)] * count
         blocks = [builder.bitcast(emit_word_block(builder, group), _BYTES) for group in words]
         builder.call(
             loop_function,

@@ -7,23 +7,16 @@ are loaded without numba, so they contain copies.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from functools import partial
-from hashlib import blake2b
 from typing import Any
 
 from numba import boolean, float32, float64, int64, void
-from numba.core import cgutils
 
-from . import arrays, loop_code
 from . import intrinsics as m
 from . import numpy_loops as n
 from . import thread_pool as w
-from .intrinsic import intrinsic
-from .kernels import symbol_name
-from .memory import emit_word_block, kernel
-from .shared_library import ObjectLibrary, SharedLibrary
+from .memory import kernel
+from .shared_library import SharedLibrary
 from .state import SHARED_FUNCTIONS
 
 _array_at: Any = w.array_at
@@ -76,57 +69,6 @@ LIBRARY = SharedLibrary(
         ),
     },
 )
-
-
-class LoopLibrary(ObjectLibrary):
-    """The loops over elements of one program: the functions of a text of `loop_code`, which may call what is in the
-    namespace."""
-
-    def __init__(self, text: str, namespace: Mapping[str, Any]) -> None:
-        """Also loads the library, so that the module that calls it can be loaded."""
-        prefix, names = (
-            blake2b(text.encode(), digest_size=16).hexdigest(),
-            re.findall(r"^def (\w+)", text, re.MULTILINE),
-        )
-        self.loops, self.namespace = text, namespace
-        self.global_names = {name: f"{prefix}_{name}" for name in names}
-        """For each function its name among those of all programs."""
-        super().__init__("loops", dict.fromkeys(self.global_names.values(), void(*w.BODY_TYPES)), [LIBRARY])
-        self.load()
-
-    @property
-    def text(self) -> str:
-        """The text of the loops."""
-        return self.loops
-
-    def compile(self) -> bytes:
-        """LLVM compiles all functions at once."""
-        symbols = {name: symbol_name(global_name) for name, global_name in self.global_names.items()}
-        return loop_code.compile_loops(self.loops, self.namespace, symbols)
-
-    def loop(self, name: str) -> Any:
-        """A function `loop(s, count, values)` that computes the loop of a body (thread_pool.py) over `count` elements,
-        shared among threads if there are many. The body's words are `s`, `count` and the values: numbers, and the
-        addresses of arrays, which live until the loop ends. Raises MemoryError if the body fails.
-
-        One call: numba takes as long to compile a call as all else in it.
-        """
-
-        @intrinsic
-        def loop(typing: Any, s: Any, count: Any, values: Any) -> Any:
-            def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-                state, size, operands = arguments
-                block = emit_word_block(builder, [state, size, *arrays.emit_words(context, builder, values, operands)])
-                function = self.declare_symbol(context, builder.module, self.global_names[name])
-                addresses = (builder.ptrtoint(pointer, block.type.pointee) for pointer in (function, block))
-                succeeded = LIBRARY.emit_call(context, builder, "parallel_for_large", [state, *addresses, size])
-                with cgutils.if_unlikely(builder, builder.not_(succeeded)):  # type: ignore[no-untyped-call]
-                    context.call_conv.return_user_exc(builder, MemoryError, ())
-                return context.get_dummy_value()
-
-            return void(int64, int64, values), build
-
-        return loop
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,4 @@
-"""Libraries of compiled functions that are called by symbol: those that are the same for all programs, and the loops of
-one program (runtime.LoopLibrary).
+"""Libraries of compiled functions that are the same for all programs, and are called by symbol.
 
 numba would compile such a function again in each process that compiles a program, and again as a part of each caller.
 A library is one object file in the disk cache. Machine code that calls a library is loaded after it: LLVM ends a
@@ -25,22 +24,26 @@ from .memory import kernel
 from .native import load_object, native_path, pack_object, unpack_object
 
 
-class ObjectLibrary:
-    """Functions in one object file, each with its only signature; `dependencies` are the libraries that they call."""
+class SharedLibrary:
+    """Functions of this package in one object file, each with its only signature; `dependencies` are the libraries that
+    they call."""
 
-    def __init__(self, name: str, signatures: Mapping[str, Any], dependencies: Sequence[ObjectLibrary] = ()) -> None:
-        self.name, self.signatures, self.dependencies = name, signatures, dependencies
+    def __init__(
+        self,
+        name: str,
+        functions: Mapping[str, tuple[Any, Callable[..., Any]]],
+        dependencies: Sequence[SharedLibrary] = (),
+    ) -> None:
+        self.name, self.dependencies = name, dependencies
+        self.signatures = {each: signature for each, (signature, _) in functions.items()}
+        self.functions = {each: function for each, (_, function) in functions.items()}
         self.is_loaded = False
 
     @property
     def text(self) -> str:
-        """The text whose hash names the library's folder in the disk cache; that hash also covers the source of this
-        package (`cache_key`)."""
-        raise NotImplementedError
-
-    def compile(self) -> bytes:
-        """Object code with all functions under their symbols."""
-        raise NotImplementedError
+        """The names and the signatures: the hash of this text names the library's folder in the disk cache, and also
+        covers the source of this package (`cache_key`)."""
+        return f"# library {self.name}: {[(name, str(signature)) for name, signature in self.signatures.items()]}"
 
     def emit_call(self, context: Any, builder: Any, name: str, arguments: Any) -> Any:
         """Emit a call of a function by its symbol; exceptions propagate."""
@@ -74,24 +77,6 @@ class ObjectLibrary:
             remove_stale_files(module_folder(self.text))
             write_atomically(native_path(self.name, self.text), pack_object(code))
         return code
-
-
-class SharedLibrary(ObjectLibrary):
-    """A library of functions of this package, each with its signature."""
-
-    def __init__(
-        self,
-        name: str,
-        functions: Mapping[str, tuple[Any, Callable[..., Any]]],
-        dependencies: Sequence[ObjectLibrary] = (),
-    ) -> None:
-        super().__init__(name, {each: signature for each, (signature, _) in functions.items()}, dependencies)
-        self.functions = {each: function for each, (_, function) in functions.items()}
-
-    @property
-    def text(self) -> str:
-        """The names and the signatures."""
-        return f"# library {self.name}: {[(name, str(signature)) for name, signature in self.signatures.items()]}"
 
     def declare(self, name: str) -> Any:
         """A function that compiled code can call, and that calls the library's function of this name by its symbol. It

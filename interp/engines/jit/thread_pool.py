@@ -38,11 +38,10 @@ import numpy as np
 from llvmlite import ir
 from numba import int64, types
 from numba.core import cgutils
-from numba.np import arrayobj
 
 from . import cache, intrinsics
 from .intrinsic import intrinsic
-from .memory import atomic_intrinsic, element_pointer, emit_data_address, internal_njit, kernel
+from .memory import atomic_intrinsic, build_array, element_pointer, emit_data_address, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_ADDRESS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
@@ -130,11 +129,8 @@ def keep_alive(typing: Any, array: Any) -> Any:
 
 def _view(context: Any, builder: Any, kind: Any, address: Any, first: Any, count: Any) -> Any:
     """Emit an array of `count` elements, from an element on of those at an address."""
-    array = context.make_array(kind)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(kind.dtype))
-    pointer = element_pointer(builder, context.get_data_type(kind.dtype), address, first)
-    arrayobj.populate_array(array, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
-    return array._getvalue()
+    data = element_pointer(builder, context.get_data_type(kind.dtype), address, first)
+    return build_array(context, builder, kind, data, [count], None)
 
 
 @intrinsic

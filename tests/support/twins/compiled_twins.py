@@ -20,8 +20,8 @@ def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
     """Replace a pattern in the text of compiled programs. Fails if a text does not contain it."""
     right = codegen.emit_module
 
-    def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
-        result = right(program, native=native)
+    def emit_module(program: Program) -> GeneratedModule:
+        result = right(program)
         lines = [re.sub(pattern, instead, line) for line in result.lines]
         assert lines != result.lines, "this twin is not wrong at all"
         result.lines = lines

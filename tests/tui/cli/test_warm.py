@@ -32,7 +32,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[CompileTask]:
 
     def compile_task(task: CompileTask) -> None:
         compiled.append(task)
-        task.files()[0].write_text("")
+        task.file().write_text("")
 
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(compiler_process, "is_enabled", lambda: True)
@@ -145,7 +145,7 @@ def test_a_run_that_ends_before_its_compiler(
     is_terminal: bool, is_unfinished: bool, tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run on a terminal whose code is not compiled when it ends says how to compile ahead."""
-    compilation = compiler_process.Compilation(CompileTask("test", module_text="x = 1\n"))
+    compilation = compiler_process.Compilation(CompileTask("test", "x = 1\n"))
     monkeypatch.setattr(compiler_process, "_pending", [compilation])
     compilation.has_ended = not is_unfinished
     monkeypatch.setattr(run, "is_terminal", lambda stream: is_terminal)

@@ -19,14 +19,14 @@ from support.observe.lateness import is_soon
 from tagloom.interp.engines.jit import compiler_process
 from tagloom.interp.engines.jit.compiler_process import Compilation, CompileState, CompileTask
 
-ANSWER = CompileTask("answer", module_text="entry = 42\n")
-BROKEN = CompileTask("broken", module_text="entry = 1 // 0\n")
-ENDLESS = CompileTask("endless", module_text="import time\ntime.sleep(600)\n")
+ANSWER = CompileTask("answer", "entry = 42\n")
+BROKEN = CompileTask("broken", "entry = 1 // 0\n")
+ENDLESS = CompileTask("endless", "import time\ntime.sleep(600)\n")
 HEAD = """
 import os, sys, time
 from tagloom.interp.engines.jit import compiler_process
 from tagloom.interp.engines.jit.compiler_process import Compilation, CompileTask
-endless = CompileTask("endless", module_text="import time\\ntime.sleep(600)\\n")
+endless = CompileTask("endless", "import time\\ntime.sleep(600)\\n")
 """
 
 

@@ -1,4 +1,5 @@
-"""Loops over elements compute the same bits whether LLVM compiles them alone or with numba's analyses."""
+"""Generated functions compute the same bits whether LLVM compiles them alone or with numba's analyses, and release the
+references that they take."""
 
 from __future__ import annotations
 
@@ -6,14 +7,15 @@ import ast
 import ctypes
 import operator
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
 from tagloom.core.python_ast import parse_python
-from tagloom.interp.engines.jit import arrays, intrinsics, loop_code, native, thread_pool
+from tagloom.interp.engines.jit import arrays, function_code, intrinsics, native, thread_pool
 from tagloom.interp.engines.jit.memory import kernel
 
 NAMES: dict[str, Any] = {
@@ -32,14 +34,19 @@ KINDS = {"x": "float32", "y": "float64", "i": "int64", "u": "uint64", "b": "bool
 """The operands of generated loops: a name and a dtype of each."""
 
 
-def by_loop_code(text: str) -> Callable[[int, int, int], int]:
-    """The function `loop` of a text, compiled by `loop_code`."""
+def by_llvm(text: str) -> Callable[[int, int, int], int]:
+    """The function `loop` of a text, compiled by `function_code`."""
+    return compiled(text, "loop", 3)
+
+
+def compiled(text: str, name: str, arity: int) -> Callable[..., int]:
+    """A function of words of a text, compiled by `function_code`."""
     symbol = f"test_{abs(hash(text))}"
-    engine = native.load_object(loop_code.compile_loops(text, NAMES, {"loop": symbol}))
-    word, pointer = ctypes.c_int64, ctypes.c_void_p
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, word, word, word)(engine.get_function_address(symbol))
-    slots = (ctypes.c_int64 * 2)()
-    return lambda *words: function(ctypes.addressof(slots), ctypes.addressof(slots) + 8, *words)
+    library = function_code.compile_library(text, dict(NAMES), {name: symbol})
+    engine = native.load_object(library._get_compiled_object())
+    word = ctypes.c_int64
+    function: Callable[..., int] = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol))
+    return function
 
 
 def by_numba(text: str) -> Callable[[int, int, int], Any]:
@@ -120,13 +127,13 @@ def check(text: str, count: int = 6) -> None:
     (definition,) = parse_python(text).body
     assert isinstance(definition, ast.FunctionDef)
     inputs = operands()
-    assert results(by_loop_code(text), inputs, count) == results(by_numba(text), inputs, count), text
+    assert results(by_llvm(text), inputs, count) == results(by_numba(text), inputs, count), text
 
 
 @pytest.fixture
 def no_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
-    """numba compiles no function of a text."""
-    monkeypatch.setattr(loop_code, "call_compiled_body", None)
+    """numba compiles no expression of a text."""
+    monkeypatch.setattr(function_code._FunctionCompiler, "call_numba", None)
 
 
 @pytest.mark.full(first=1)
@@ -167,52 +174,148 @@ def test_a_loop_over_blocks_in_stages(monkeypatch: pytest.MonkeyPatch, no_fallba
     monkeypatch.setitem(NAMES, "min", intrinsics.minimum)
     x = np.linspace(-2, 2, COUNT)
     expected = np.where(x * 2 <= 1, [16.0] * 32 + [5.0] * 5, x * 3)
-    assert results(by_loop_code(STAGES), [x], 1) == [expected.tobytes()]
+    assert results(by_llvm(STAGES), [x], 1) == [expected.tobytes()]
 
 
-def test_a_function_outside_of_the_subset_is_compiled_by_numba() -> None:
-    """Such as one with a power, or with a variable of two types."""
+def test_numba_compiles_an_expression_outside_of_the_subset(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a power, or a comparison of three."""
     text = """\
 def loop(c, first, last):
  xs = w_block_at(c, 0, first, last - first, np_float64)
  ys = w_block_at(c, 1, first, last - first, np_float64)
  for k in range(last - first):
   y = xs[k] ** 2
-  while y > 1.0: y = y / 2.0
-  ys[k] = y
+  while y > 0.25: y = y / 2.0
+  ys[k] = y if 0.0 < y < 0.2 else -y
 """
     x = np.linspace(0, 1, COUNT)
-    assert results(by_loop_code(text), [x], 1) == [(x**2).tobytes()]
+    assert results(by_llvm(text), [x], 1) == results(by_numba(text), [x], 1)
+    monkeypatch.setattr(function_code._FunctionCompiler, "call_numba", None)
+    with pytest.raises(TypeError):
+        by_llvm(text)
 
 
 OUTSIDE = {
-    "a number of the namespace": " for k in range(n): ys[k] = xs[k] + number",
-    "a loop that assigns an outer name again": " k = 3\n for k in range(n): ys[k] = xs[k]\n ys[0] = k",
-    "an array of a loop after it": " for k in range(n):\n  zs = xs\n  ys[k] = zs[k]\n ys[0] = zs[1]",
-    "two names of an array": " zs = ys\n for k in range(n): zs[k] = xs[k] + ys[0]",
-    "an allocation in a loop": " for k in range(n):\n  m = e_empty((8,), np_uint8)\n  ys[k] = xs[k] + m.size",
+    "a variable of two types": " k = 3\n for j in range(n): k = xs[j]",
+    "an index that has another value": " k = 3\n for k in range(n): ys[k] = xs[k]\n ys[0] = k",
+    "an index after its loop": " for k in range(n): ys[k] = xs[k]\n ys[0] = k",
     "a loop backwards": " for k in range(n - 1, -1, -1): ys[k] = xs[k]",
+    "a value of another type in an array": " for k in range(n): ys[k] = xs",
+    "a variable without a value": " if n > 90: k = 2\n if n < 90: ys[0] = k",
 }
 
 
 @pytest.mark.full(first=1)
 @pytest.mark.parametrize("body", OUTSIDE.values(), ids=list(OUTSIDE))
-def test_text_outside_of_the_subset_is_refused(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So numba compiles it, and the bits are the same."""
-    monkeypatch.setitem(NAMES, "number", 5)
+def test_a_text_outside_of_the_subset_is_refused(body: str) -> None:
     head = "def loop(c, first, last):\n n = last - first\n xs = w_block_at(c, 0, first, n, np_float64)"
-    text = f"{head}\n ys = w_block_at(c, 1, first, n, np_float64)\n{body}\n"
-    x = np.linspace(-2, 2, COUNT)
-    assert results(by_loop_code(text), [x], 1) == results(by_numba(text), [x], 1)
-    monkeypatch.setattr(loop_code, "call_compiled_body", None)
-    with pytest.raises(TypeError):
-        by_loop_code(text)
+    with pytest.raises(function_code.UnsupportedText):
+        by_llvm(f"{head}\n ys = w_block_at(c, 1, first, n, np_float64)\n{body}\n")
+
+
+REFERENCES = """\
+@Array(float64, 1, 'C')(int64, Array(float64, 1, 'C'), Array(float64, 1, 'C'))
+def pick(n, x, y):
+ x = e_receive(x)
+ z = e_zeros((4,), np_float64)
+ if n == 0: return x
+ if n == 1:
+  y = z
+  return y
+ return
+@int64(int64, int64)
+def entry(c, n):
+ a = e_zeros((3,), np_float64)
+ b = e_zeros((5,), np_float64)
+ total = 0
+ for i in range(n):
+  total = total + a.size
+  a, b = b, a
+  d = pick(i, a, b)
+  if i == 2: d = e_subarray(b, 1, (2,))
+  total = total + d.size
+  while True:
+   f = pick(1, a, d)
+   if total > 13: break
+   total = total + f.size
+   if total > 99: return 0
+  pick(0, a, b)
+ if n == 4:
+  a = pick(0, e_transfer(b), a)
+ m_write(c, 0, total + a.size)
+ return 0
+"""
+
+
+def values_by_python() -> list[int]:
+    """What the text computes as Python."""
+    words: list[int] = []
+    namespace: dict[str, Any] = {
+        "e_zeros": lambda sizes, _: np.zeros(sizes),
+        "e_subarray": lambda array, begin, sizes: array[begin : begin + sizes[0]],
+        "e_transfer": lambda array: array,
+        "e_receive": lambda array: array,
+        "m_write": lambda base, index, value: words.append(value),
+        "Array": lambda *_: lambda *_: lambda function: function,
+        "int64": lambda *_: lambda function: function,
+        **dict.fromkeys(("float64", "np_float64")),
+    }
+    exec(REFERENCES.replace(" return\n", " return e_zeros((0,), 0)\n"), namespace)
+    for n in range(6):
+        namespace["entry"](0, n)
+    return words
+
+
+@pytest.fixture
+def count_allocations(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    _nrt_python.memsys_enable_stats()
+    for name in ("zeros", "subarray", "transfer", "receive"):
+        monkeypatch.setitem(NAMES, f"e_{name}", getattr(arrays, name))
+    monkeypatch.setitem(NAMES, "m_write", intrinsics.write)
+    monkeypatch.setitem(NAMES, "Array", numba.types.Array)
+    yield
+    _nrt_python.memsys_disable_stats()
+
+
+def leaked_arrays(text: str) -> tuple[list[int], int]:
+    """What a text computes for several arguments, and how many arrays are not released."""
+    entry, word = compiled(text, "entry", 2), np.zeros(1, np.int64)
+    before, values = rtsys.get_allocation_stats(), list[int]()  # type: ignore[no-untyped-call]
+    for n in range(6):
+        assert entry(word.ctypes.data, n) == 0
+        values.append(int(word[0]))
+    after = rtsys.get_allocation_stats()  # type: ignore[no-untyped-call]
+    return values, (after.alloc - before.alloc) - (after.free - before.free)
+
+
+@pytest.mark.usefixtures("count_allocations")
+def test_a_function_says_that_memory_is_exhausted() -> None:
+    """By a number other than 0, from whatever depth."""
+    text = REFERENCES.replace("e_zeros((5,)", "e_zeros((5 + (n << 50),)")
+    entry, word = compiled(text, "entry", 2), np.zeros(1, np.int64)
+    assert entry(word.ctypes.data, 0) == 0 != entry(word.ctypes.data, 5)
+
+
+@pytest.mark.usefixtures("count_allocations")
+def test_functions_release_what_they_take() -> None:
+    """Whatever way the code takes: branches, loops, and returns in the middle."""
+    assert leaked_arrays(REFERENCES) == (values_by_python(), 0)
+
+
+@pytest.mark.usefixtures("count_allocations")
+@pytest.mark.parametrize("part", ["release", "release_variables", "release_temporaries"])
+def test_a_reference_that_is_not_released_leaks(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def skip(compiler: function_code._FunctionCompiler, *_: object) -> None:
+        compiler.temporaries.clear()
+
+    monkeypatch.setattr(function_code._FunctionCompiler, part, skip)
+    assert leaked_arrays(REFERENCES)[1] > 0
 
 
 def test_a_wrong_operator_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law detects an operator that is another one where two numbers are equal."""
     text = write_loop(random.Random(0))
     text = f"{text[: text.index('  r0 =')]}  r0 = y < y\n  r0_out[j] = float64(r0)\n"
-    monkeypatch.setitem(loop_code._OPERATORS, ast.Lt, operator.le)
+    monkeypatch.setitem(function_code._OPERATORS, ast.Lt, operator.le)
     with pytest.raises(AssertionError):
         check(text, 1)
