@@ -131,6 +131,7 @@ def print_curve(
 
 def print_processor_time(n: int) -> None:
     """Print the processor time per firing of one and two workers in processes, as a multiple of one core's."""
+    run(5, **ONE_CORE)
     core = median_of(processor_seconds, n, **ONE_CORE)
     for count in (1, WORKERS):
         options = workers_of("processes", count)
