@@ -3,9 +3,9 @@
 The table has the seconds of runs of fib(N): on one core of `fast`, and on two compiled workers in processes or, with
 --ray, on Ray; medians of three runs. "Start included" are the whole calls, "start excluded" lacks the time of a call
 for fib(1), in which nothing but the start takes time. Then come the speed-up of fib(34), the processor time per firing
-as a multiple of one core's, and the messages of fib(30). With --ray, two actors also get arrays of tokens in batches
-below 100 kB, and the tokens per second are printed. On a machine without other work, all this takes less than six
-minutes.
+as a multiple of one core's, and the messages of fib(30). The driver also passes on arrays of tokens to two workers, in
+batches below 100 kB, and the tokens per second are printed. Without other work on the machine,
+this takes less than six minutes.
 
 With --computed, times are processor times, those of two workers divided by two: the time on an idle host, if both
 always have work. So other work of the machine does not matter.
@@ -140,7 +140,7 @@ def print_processor_time(n: int) -> None:
 
 
 def print_token_rate(pool_class: Callable[[dict[str, Any]], ForwardingPool]) -> None:
-    """Print how many tokens per second two paused workers take from each other, in batches of BATCH_TOKENS."""
+    """Print how many tokens per second the driver passes on to two paused workers, in batches of BATCH_TOKENS."""
     stores = first_fast_stores(ParallelRun(first_state(fib.graph, [5], "waves"), Limits(), WORKERS))
     rows = np.arange(8 * BATCH_TOKENS, dtype=np.int64).reshape(-1, 8)
     with closing(pool_class(fast_job(fib.graph, WORKERS, Limits()))) as pool:  # type: ignore[type-var]
