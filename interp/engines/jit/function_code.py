@@ -14,8 +14,9 @@ elements of an array (thread_pool.py); no two of its arrays share memory. A call
 for all elements, by the function `parallel_for_large` (runtime.py).
 
 Arrays are counted by reference. The result of a call is a new reference, which a variable takes over; arguments are
-borrowed from the caller. A variable is released after the statement of the block that uses it last, and wherever the
-code leaves that block.
+borrowed from the caller. A variable is released after the statement of its block that uses it last, and wherever the
+code leaves that block. If that statement is an `if`, each branch releases it after its own last use, so that a call
+later in the branch does not keep it alive.
 """
 
 from __future__ import annotations
@@ -156,6 +157,11 @@ class _VariableScopes:
         """The number of loops around that block."""
         self.last_uses: dict[int, list[str]] = {}
         """The variables that a statement of their block uses last, by the identity of the statement."""
+        self.last_uses_of_branches: dict[int, list[str]] = {}
+        """The same for branches of an `if` that is the last use. A branch that does not use a variable has the identity
+        of its list."""
+        self.released_in_branches = set[str]()
+        """The variables that branches release."""
         self._is_transfer = is_transfer
         self._names: dict[int, tuple[set[str], list[set[str]]]] = {}
         """The names that each statement uses outside of its blocks, and those in each block."""
@@ -206,6 +212,23 @@ class _VariableScopes:
             self.block[name], self.loop_depth[name] = id(block), depth
             if name in last_users:
                 self.last_uses.setdefault(id(last_users[name]), []).append(name)
+                self._assign_branches(last_users[name], name)
+
+    def _assign_branches(self, statement: ast.stmt, name: str) -> None:
+        """Note the last use of a variable in each branch of its last use, if that is an `if`."""
+        if not isinstance(statement, ast.If):
+            return
+        self.released_in_branches.add(name)
+        for block, names in zip(_blocks(statement), self._names[id(statement)][1], strict=True):
+            users = [user for user in block if self._uses(user, name)] if name in names else []
+            if users and isinstance(users[-1], ast.If):
+                self._assign_branches(users[-1], name)
+            else:
+                self.last_uses_of_branches.setdefault(id(users[-1] if users else block), []).append(name)
+
+    def _uses(self, statement: ast.stmt, name: str) -> bool:
+        head, inner = self._names[id(statement)]
+        return name in head.union(*inner)
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
@@ -278,12 +301,14 @@ class _FunctionCompiler:
         """Compile a block."""
         outer_values = dict(self.values)
         self.open_blocks.append(id(block))
+        self.release_in_branch(block)
         for statement in block:
             if self.builder.block.is_terminated:
                 break
             self.execute_one(statement)
             if not self.builder.block.is_terminated:
                 self.release_temporaries()
+                self.release_in_branch(statement)
                 for name in self.scopes.last_uses.get(id(statement), ()):
                     self.release(name)
         self.open_blocks.pop()
@@ -408,8 +433,9 @@ class _FunctionCompiler:
     # Variables and references
 
     def has_slot(self, name: str) -> bool:
-        """Whether a variable may have several values, or lose its reference to a call."""
-        return self.scopes.assignments[name] > 1 or name in self.scopes.transferred
+        """Whether a variable may have several values, or lose its reference to a call or in a branch."""
+        scopes = self.scopes
+        return scopes.assignments[name] > 1 or name in scopes.transferred or name in scopes.released_in_branches
 
     def assign(self, name: str, value: TypedValue) -> None:
         """Assign a value to a variable, which takes over the statement's reference or has one of its own."""
@@ -455,6 +481,13 @@ class _FunctionCompiler:
         for kind, value in self.temporaries:
             self.context.nrt.decref(self.builder, kind, value)
         self.temporaries.clear()
+
+    def release_in_branch(self, end: ast.stmt | Sequence[ast.stmt]) -> None:
+        """Release the variables that a branch does not use after this statement, or not at all. Other branches still
+        have their references."""
+        for name in self.scopes.last_uses_of_branches.get(id(end), ()):
+            if name in self.reference_holders:
+                self.drop_reference(name)
 
     def release(self, name: str) -> None:
         """Release the reference of a variable."""

@@ -242,6 +242,18 @@ def entry(c, n):
   pick(0, a, b)
  if n == 4:
   a = pick(0, e_transfer(b), a)
+ g = e_zeros((2,), np_float64)
+ h = pick(0, g, a)
+ if n > 2:
+  total = total + g.size
+  if n == 3:
+   total = total + h.size
+   h = pick(1, h, a)
+ elif n == 1:
+  g = h
+  total = total + g.size
+ else:
+  total = total + 1
  m_write(c, 0, total + a.size)
  return 0
 """
