@@ -38,15 +38,30 @@ def _extreme(function: str) -> Callable[[Any, Any, bool], Any]:
         dtype, is_largest = dtype_of(x), function == "max"
         if dtype.kind == "b":
             return (tl.any if is_largest else tl.all)(x, axis=axes, keepdims=keepdims)
-        shape = shape_of(x)
-        reduced = range(len(shape)) if axes is None else [axis_position(axis, len(shape)) for axis in axes]
-        if any(shape[axis] == 0 for axis in reduced):  # the largest of nothing is the least number of all
-            low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
-            sizes = tl.shape(tl.sum(x, axis=axes, keepdims=keepdims))
-            return tl.full(sizes, scalar_like(low if is_largest else high, x))
-        return getattr(tl, function)(x, axis=axes, keepdims=keepdims)
+        low, high = (-np.inf, np.inf) if dtype.kind == "f" else dtype.range
+        identity = scalar_like(low if is_largest else high, x)  # the largest of nothing is the least number of all
+        if any(shape_of(x)[axis] == 0 for axis in positions(x, axes)):
+            return tl.full(tl.shape(tl.sum(x, axis=axes, keepdims=keepdims)), identity)
+        return getattr(tl, function)(pad_open_axes(x, axes, identity), axis=axes, keepdims=keepdims)
 
     return reduce
+
+
+def positions(x: Any, axes: tuple[int, ...] | None) -> list[int]:
+    """The axes of a reduction, from 0; None means all."""
+    rank = rank_of(x)
+    return list(range(rank)) if axes is None else [axis_position(axis, rank) for axis in axes]
+
+
+def pad_open_axes(x: Any, axes: tuple[int, ...] | None, identity: Any) -> Any:
+    """An operand of a reduction, with an identity at the end of each axis that the run may find empty."""
+    open_axes = [axis for axis in positions(x, axes) if shape_of(x)[axis] is None]
+    widths = [(0, int(axis in open_axes)) for axis in range(rank_of(x))]
+    return tl.pad(x, widths, value=identity) if open_axes else x
+
+
+def _logsumexp(x: Any, axes: Any, keepdims: bool) -> Any:
+    return tl.logsumexp(pad_open_axes(x, axes, scalar_like(-np.inf, x)), axis=axes, keepdims=keepdims)
 
 
 REDUCTIONS: dict[str, Callable[[Any, Any, bool], Any]] = {
@@ -58,7 +73,7 @@ REDUCTIONS: dict[str, Callable[[Any, Any, bool], Any]] = {
     "ReduceL1": lambda x, axes, keepdims: _sum(tl.abs(x), axes, keepdims),
     "ReduceL2": _of_floats(lambda x, axes, keepdims: tl.sqrt(_sum(tl.multiply(x, x), axes, keepdims))),
     "ReduceLogSum": _of_floats(lambda x, axes, keepdims: tl.log(_sum(x, axes, keepdims))),
-    "ReduceLogSumExp": _of_floats(lambda x, axes, keepdims: tl.logsumexp(x, axis=axes, keepdims=keepdims)),
+    "ReduceLogSumExp": _of_floats(_logsumexp),
     "ReduceSumSquare": lambda x, axes, keepdims: _sum(tl.multiply(x, x), axes, keepdims),
 }
 

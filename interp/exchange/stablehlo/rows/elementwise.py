@@ -177,7 +177,7 @@ def last_word(attribute: str) -> str:
 
 def total_order(x: Any) -> Any:
     """Integers in the total order of IEEE 754 of floats: -NaN, -infinity, ..., -0, 0, ..., infinity, NaN."""
-    integer = tl.int32 if dtype_of(x).bits == 32 else tl.int64
+    integer = getattr(dtypes, f"int{dtype_of(x).bits}")
     bits = tl.bitcast(x, integer)
     return tl.where(
         tl.less(bits, scalar_like(0, bits)), tl.bitwise_xor(bits, scalar_like(integer.range[1], bits)), bits

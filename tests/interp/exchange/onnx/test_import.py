@@ -102,6 +102,18 @@ def running_sum() -> Any:
     return helper.make_graph(nodes, "body", inputs, [value("next", FLOAT, 2), value("element", FLOAT, 2)])
 
 
+def extremes_of_nothing() -> None:
+    """The largest of no numbers is the least one, also where only the run knows that there are none."""
+    outputs = [value("least", FLOAT), value("greatest", FLOAT, None, 1), value("sums", FLOAT)]
+    nodes = [helper.make_node("ReduceMin", ["x"], ["least"], keepdims=0),
+             helper.make_node("ReduceMax", ["x", "axes"], ["greatest"]),
+             helper.make_node("ReduceLogSumExp", ["x"], ["sums"], keepdims=0)]  # fmt: skip
+    graph = model(nodes, [value("x", FLOAT, "m", "n")], outputs, 18, axes=np.int64([1]))
+    nothing, x = np.zeros((2, 0), np.float32), np.float32([[np.nan, 1], [-np.inf, -np.inf]])
+    check_agrees(graph, np.float32(np.inf), np.float32([[-np.inf]] * 2), np.float32(-np.inf), x=nothing)
+    check_agrees(graph, np.float32(np.nan), np.float32([[np.nan], [-np.inf]]), np.float32(np.nan), x=x)
+
+
 def softmax_without_columns() -> None:
     """Before version 13, Softmax sees a matrix, which may have no columns."""
     node, empty = helper.make_node("Softmax", ["x"], ["y"]), np.zeros((3, 0), np.float32)
@@ -131,6 +143,7 @@ CASES: dict[str, Callable[[], None]] = {
     "softmax since version 13": lambda: softmax_of_rows(13),
     "softmax before version 13": lambda: softmax_of_rows(11),
     "softmax without columns": softmax_without_columns,
+    "extremes of nothing": extremes_of_nothing,
     "a scan of nothing": scan_of_nothing,
     "an image of integers": resized_integers,
     "a greedy decoder": lambda: check_agrees(models.greedy_decoder(), start=np.array([0]), limit=np.int64(10)),

@@ -122,6 +122,13 @@ def sorting(x):
             jnp.sort(x.at[0, 1].set(jnp.nan).at[1, 0].set(-0.0)))  # fmt: skip
 
 
+@case(np.array([np.nan, 1, -0.0, -2, 0, -np.inf], np.float16))
+def sorting_of_halves(x):
+    brain = x[1:].astype(jnp.bfloat16)
+    return (jnp.sort(x), jnp.argsort(x), jnp.sort(brain), lax.top_k(x, 4), lax.top_k(brain, 4),
+            lax.sort((brain, x[1:]), num_keys=2))  # fmt: skip
+
+
 @case(X, INTEGERS)
 def gathers(x, i):
     return (x[1], x[:, 1:3], x[::-1, ::2], x[jnp.array([0, 2, 1])], x[jnp.array([0, 2]), jnp.array([1, 3])],
