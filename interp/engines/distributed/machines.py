@@ -13,6 +13,7 @@ from ....core.errors import TagloomError
 from ....core.frontend.trace.pytree import TreeDef
 from ...machine.state import State
 from ...outcome.outcome import ClusterUse, Outcome, build_outcome
+from ..fast.load import MachineVariant, compile_machine
 from ..fast.parallel.run import ParallelRun
 from ..limits import LimitMonitor, Limits
 from .fast_worker import FastWorker, fast_job, fast_outcome, first_fast_stores
@@ -116,6 +117,7 @@ class FastMachine:
     has_timeline = False
 
     def __init__(self, state: State, worker_count: int, share: Limits) -> None:
+        compile_machine(MachineVariant.MULTICORE)  # here, or each worker would compile it, unseen
         self._state, self._worker_count, self._share = state, worker_count, share
         self._run = ParallelRun(state, share, worker_count)
 

@@ -82,8 +82,8 @@ _VARIANT_FLAGS = {
 def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int, int, int], int]:
     """The compiled main loop. It takes the address of the address table, the maximal number of steps, and the number of
     words of a frame header, and returns an ExitReason."""
+    compile_machine(variant)
     with show_compiling(f"the {variant}"):
-        compile_and_wait(machine_task(variant))
         try:
             machine = load_native(variant, text(variant), "run", 3)
         except Exception:
@@ -94,6 +94,12 @@ def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int
             machine = load_native(variant, text(variant), "run", 3)
     _loaded.add(variant)
     return machine
+
+
+def compile_machine(variant: MachineVariant) -> None:
+    """Have a variant of the machine compiled by another process, unless its code is on disk (`compile_and_wait`)."""
+    with show_compiling(f"the {variant}"):
+        compile_and_wait(machine_task(variant))
 
 
 _loaded: set[MachineVariant] = set()

@@ -4,10 +4,11 @@ are proxies for activations on other cores."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from weakref import ref
 
 import numpy as np
+import numpy.typing as npt
 
 from .....core.tag import Tag
 from ....image.image import FrameHeader, Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
@@ -23,6 +24,9 @@ from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 IDLE_SLEEP, MAX_IDLE_SLEEP = 50e-6, 1e-3
 """The seconds that an idle core sleeps before it checks its messages again: doubled each time, up to the maximum.
 Waking up every 50 us would halve the speed of a busy core that shares its processor."""
+
+
+IntegerArray: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 
 class CoreStore(TokenStore):
@@ -68,7 +72,7 @@ class CoreStore(TokenStore):
             waves[first:length] = self.token_waves[: length - first]
             self.token_waves = waves
 
-    def contents(self) -> dict[str, WordArray]:
+    def contents(self) -> dict[str, IntegerArray]:
         """Copies of all words of the store that a run changes, by name. No core may run during the call."""
         registers, size = self.registers.copy(), len(self.ring)
         top, waves = int(registers[Register.MEMORY_TOP]), int(registers[Register.WAVES])
@@ -80,14 +84,14 @@ class CoreStore(TokenStore):
             "operand_waves": self.operand_waves[:top].copy(),
             "ring": self.ring[slots],
             "token_waves": self.token_waves[slots],
-            "profile": self.profile[: waves + 1].copy(),
+            "profile": narrow_words(self.profile[: waves + 1]),
             "free_frames": self.free_frames.copy(),
             "firing_counts": self.firing_counts.copy(),
             "opened_counts": self.opened_counts.copy(),
             "result_words": self.result_words.copy(),
         }
 
-    def restore(self, contents: Mapping[str, WordArray]) -> None:
+    def restore(self, contents: Mapping[str, IntegerArray]) -> None:
         """Go on from the contents of a store of the same image."""
         self.reserve_memory(len(contents["memory"]))
         self.reserve_ring(len(contents["ring"]))
@@ -173,6 +177,15 @@ class CoreStore(TokenStore):
         store = self._cores[number]()
         assert store is not None
         return store
+
+
+def narrow_words(words: IntegerArray) -> IntegerArray:
+    """A copy of words in the narrowest dtype that has them all. A long loop has millions of waves, with few tokens."""
+    least, largest = words.min(initial=0), words.max(initial=0)
+    for dtype in (np.int8, np.int16, np.int32):
+        if np.iinfo(dtype).min <= least and largest <= np.iinfo(dtype).max:
+            return words.astype(dtype)
+    return words.copy()
 
 
 def parallel_delivery_rows(image: Image) -> WordArray:

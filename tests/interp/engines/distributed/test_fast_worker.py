@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, Phase, given, settings
@@ -18,12 +19,15 @@ from support.twins.broken_twin import Break, broken
 from tagloom.core.errors import TagloomError
 from tagloom.core.graph.lower import lower
 from tagloom.core.text import parse
-from tagloom.interp.engines.distributed import fast_worker
+from tagloom.interp.engines.distributed import engine, fast_worker
 from tagloom.interp.engines.distributed.driver import Driver
 from tagloom.interp.engines.distributed.fast_worker import FastWorker, supports_fast_workers
 from tagloom.interp.engines.distributed.network import NetworkPool
-from tagloom.interp.engines.fast.parallel.store import CoreStore
+from tagloom.interp.engines.fast import load
+from tagloom.interp.engines.fast.parallel.run import ParallelRun
+from tagloom.interp.engines.fast.parallel.store import CoreStore, narrow_words
 from tagloom.interp.engines.limits import Limits
+from tagloom.interp.machine.state import State
 
 pytestmark = pytest.mark.full  # the machine of several cores takes 21 s to compile
 
@@ -144,6 +148,40 @@ def test_which_workers_are_compiled() -> None:
     )
     exact = fib.run(5, engine="distributed", cluster="processes", workers=1, limits=Limits(firings=1000))
     assert exact.cluster is not None and exact.cluster.machine == "reference"
+
+
+def test_the_machine_is_compiled_before_workers_start(monkeypatch: MonkeyPatch) -> None:
+    """The driver has the machine compiled once: without code on disk, every worker would compile it."""
+    tasks: list[str] = []
+
+    def start_pool(*_: Any, **__: Any) -> None:
+        raise tl.Usage(f"compiled: {tasks}")
+
+    monkeypatch.setattr(load, "compile_and_wait", lambda task: tasks.append(str(task.name)))
+    monkeypatch.setattr(engine, "start_pool", start_pool)
+    with pytest.raises(tl.Usage, match=r"compiled: \['token machine of several cores'\]"):
+        fib.run(5, engine="distributed", cluster="processes")
+
+
+def test_a_checkpoint_of_a_long_loop_is_small() -> None:
+    """The profile of a checkpoint has three bytes for each wave with few tokens; what it restores is the same."""
+    state = State(through_loop.graph, [1000])
+    run = ParallelRun(state, Limits(), 1)
+    while run.end_reason is None:
+        run.run_bursts(run.stores[0], 1)
+    contents, profile = run.stores[0].contents(), run.stores[0].profile
+    restored = ParallelRun(state, Limits(), 1).stores[0]
+    restored.restore(contents)
+    assert contents["profile"].nbytes <= 3 * len(contents["profile"]) > 9000
+    assert (restored.profile[: len(profile)] == profile[: len(restored.profile)]).all()
+    wide = np.array([[1, -(2**31), 2**62]])
+    for words in (wide, wide[:, :2], wide[:, :1] * 127, wide[:, :1] * 128, wide[:0]):
+        assert (narrow_words(words).astype(np.int64) == words).all()
+
+
+@tl.function
+def through_loop(n: tl.int64) -> tl.int64:
+    return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * 3 + i), 0, 0)[1]
 
 
 def forgets_unread_messages(patch: MonkeyPatch) -> None:
