@@ -34,7 +34,8 @@ def export_bytes(start: RunRequest, suffix: str, system: str) -> bytes:
     except Refusal as refusal:
         place = refusal.location
         line = "" if place is None else local_line(place).strip()
-        reason = f"in `{line}`: {refusal.message}" if line else refusal.message
+        link = "needs" if refusal.kind == "op" else "is refused:"  # a line of a model may need several ops
+        reason = f"`{line}` {link} {refusal.message}" if line else refusal.message
         message = f"this program cannot be written as .{suffix}: {reason}"
         raise Usage(message, where=place or start.target, got=refusal.kind) from refusal
 

@@ -116,9 +116,8 @@ def test_a_refused_op_has_its_line(tagloom: Any, folder: Path) -> None:
         'func main(x: float64[3]) -> int64[3] {\n  k = searchsorted x, x, side="left"\n  return k\n}\n'
     )
     refused = tagloom("show", "f.tl", "-o", "x.mlir")
-    assert (
-        'in `k = searchsorted x, x, side="left"`: searchsorted of float64' in refused.err and "(f.tl:2)" in refused.err
-    )
+    assert '`k = searchsorted x, x, side="left"` needs searchsorted of float64' in refused.err
+    assert "(f.tl:2)" in refused.err
 
 
 def test_a_script_needs_results(tagloom: Any, folder: Path) -> None:
