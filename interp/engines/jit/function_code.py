@@ -38,7 +38,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 
 from ....core.python_ast import parse_python
-from . import arrays, intrinsics
+from . import arrays
 from .memory import array_field, emit_word_block, item_size, kernel, tuple_element
 from .thread_pool import BODY_TYPES
 
@@ -439,6 +439,8 @@ class _FunctionCompiler:
 
     def assign(self, name: str, value: TypedValue) -> None:
         """Assign a value to a variable, which takes over the statement's reference or has one of its own."""
+        if self.is_body and self.is_counted(value.type) and value not in self.temporaries:
+            raise UnsupportedText(f"{name}, a second name of an array")
         if not self.has_slot(name) and self.scopes.block[name] == self.open_blocks[-1]:
             self.values[name] = TypedValue(value.type, self.take(value))
         else:
@@ -496,17 +498,18 @@ class _FunctionCompiler:
             del self.reference_holders[name]
 
     def drop_reference(self, name: str) -> None:
+        """Release the reference of a variable, whose slot, if it has one, then has zeros again."""
         kind, value = self.variable(name)
         self.context.nrt.decref(self.builder, kind, value)
         if name in self.slots:
             self.builder.store(self.context.get_constant_null(kind), self.slots[name].value)
 
     def release_variables(self, depth: int) -> None:
-        """Release the references of the variables inside of this many loops, before the code leaves them."""
+        """Release the references of the variables inside of this many loops, before the code leaves these. It may enter
+        them again."""
         for name in self.reference_holders:
             if self.scopes.loop_depth[name] >= depth:
-                kind, value = self.variable(name)
-                self.context.nrt.decref(self.builder, kind, value)
+                self.drop_reference(name)
 
     def variable(self, name: str) -> TypedValue:
         if name in self.values:
@@ -652,10 +655,16 @@ class _FunctionCompiler:
         """The result of a function of the text."""
         if function.is_body:
             return self.call_body(function, *arguments)
-        signature = function.signature
-        operands = [self.cast(*pair) for pair in zip(arguments, signature.args, strict=True)]
-        result = intrinsics.emit_call(self.context, self.builder, function.value, signature, operands)
-        return self.hold(TypedValue(signature.return_type, result))
+        builder, (kind, parameters) = self.builder, (function.signature.return_type, function.signature.args)
+        operands = [self.cast(*pair) for pair in zip(arguments, parameters, strict=True)]
+        words = self.context.get_arg_packer(parameters).as_arguments(builder, operands)
+        with builder.goto_entry_block():  # not zeros, as numba's `call_function` has, with which fib(28) takes longer
+            result_slot = builder.alloca(function.value.args[0].type.pointee)
+        status = builder.call(function.value, [result_slot, self.function.args[1], *words])
+        with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):  # type: ignore[no-untyped-call]
+            builder.ret(status)  # the callee has noted the exception
+        result = self.context.get_returned_value(builder, kind, builder.load(result_slot))
+        return self.hold(TypedValue(kind, result))
 
     def call_body(
         self, function: GeneratedFunction, state: TypedValue, count: TypedValue, values: TypedValue

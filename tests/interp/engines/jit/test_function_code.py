@@ -201,6 +201,7 @@ OUTSIDE = {
     "an index after its loop": " for k in range(n): ys[k] = xs[k]\n ys[0] = k",
     "a loop backwards": " for k in range(n - 1, -1, -1): ys[k] = xs[k]",
     "a value of another type in an array": " for k in range(n): ys[k] = xs",
+    "a second name of an array": " zs = ys\n for k in range(n): zs[k] = ys[n - 1 - k]",
     "a variable without a value": " if n > 90: k = 2\n if n < 90: ys[0] = k",
 }
 
@@ -312,6 +313,29 @@ def test_a_function_says_that_memory_is_exhausted() -> None:
 def test_functions_release_what_they_take() -> None:
     """Whatever way the code takes: branches, loops, and returns in the middle."""
     assert leaked_arrays(REFERENCES) == (values_by_python(), 0)
+
+
+AGAIN = """\
+@int64(int64, int64)
+def entry(c, n):
+ x = e_zeros((4,), np_float64)
+ w = x
+ e_transfer(w)
+ for i in range(2):
+  while True:
+   if n < 9: y = x
+   else: y = e_zeros((4,), np_float64)
+   if n < 9: break
+   y[0] = 1.0
+ m_write(c, 0, n)
+ return 0
+"""
+
+
+@pytest.mark.usefixtures("count_allocations")
+def test_a_loop_that_runs_again_releases_an_array_once() -> None:
+    """The reference that no callee takes over keeps `x`; a second release by way of `y` would take it away."""
+    assert leaked_arrays(AGAIN) == ([*range(6)], 6)
 
 
 @pytest.mark.usefixtures("count_allocations")
