@@ -100,7 +100,7 @@ def emit_get(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpress
 
 
 def emit_cell_index(emitter: FunctionEmitter, full: str, index: TypedExpression) -> str:
-    """Text of a cell's index: unsigned, so that numba emits no test for negative indices."""
+    """Text of a cell's index: unsigned, so that one comparison finds negative ones, too."""
     position = emitter.assign(f"uint64({index.text})")
     emitter.emit_fallback_exit(f"{position} >= uint64({full}.size)")
     return position

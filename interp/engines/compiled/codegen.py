@@ -1,5 +1,5 @@
-"""The code generator: a structured program as Python source that numba compiles. Loops become loops, calls become
-calls, values become variables.
+"""The code generator: a structured program as text in the Python of `jit.function_code`, which compiles it. Loops
+become loops, calls become calls, values become variables.
 
 The text is emitted from the top down: `emit_module`, `emit_group`, `emit_function`, `emit_phase`, `emit_region`; then a
 function for each kind of node that holds regions or calls, here, and for other ops in `elementwise`,

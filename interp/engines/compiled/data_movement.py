@@ -356,8 +356,7 @@ def emit_scatter_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[Ty
 
 
 def emit_row(emitter: FunctionEmitter, index: str, size: str) -> str:
-    """Emit the row that an index selects; a negative one counts from the end. It is an expression without branches: the
-    time in which numba compiles a function grows with the product of its branches and statements."""
+    """Emit the row that an index selects; a negative one counts from the end."""
     return emitter.assign(f"{index} + ({index} >> 63 & {size})")
 
 

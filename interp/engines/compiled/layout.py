@@ -243,8 +243,7 @@ def slot_positions(subset: SlotTypes, slots: SlotTypes) -> list[int]:
 
 
 def fill_slots(texts: Sequence[str], subset: SlotTypes, slots: SlotTypes) -> list[str]:
-    """Text of each slot of a call, cast to its lane: without the cast of a literal, numba would compile a recursive
-    function again, and not find it on disk."""
+    """Text of each slot of a call or of a result, cast to its lane."""
     slot_texts = list(map(zero_expression, slots))
     for position, text in zip(slot_positions(subset, slots), texts, strict=True):
         slot_texts[position] = text

@@ -116,7 +116,7 @@ _MAX_PROGRAMS = 64
 
 def compile_program(program: Program) -> CompiledProgram:
     """The machine code of a program, compiled if it is not cached in memory or on disk. Raises Usage for an unsupported
-    program, Crash where code generation or numba fails."""
+    program, Crash where its code cannot be generated or compiled."""
     compiled = _compiled_programs.get(id(program))
     if compiled is None or compiled.program is not program:
         with _compile_lock:

@@ -17,7 +17,7 @@ from ....core.value import Literal
 MAX_LOOP_DEPTH = 12
 """The deepest nesting of loops: Python allows fewer than 20 nested blocks, and a loop may take two."""
 MAX_REGION_DEPTH = 60
-"""The deepest nesting of regions: Python allows fewer than 100 levels of indentation, and numba is slow with fewer."""
+"""The deepest nesting of regions: Python allows fewer than 100 levels of indentation, and the compilers recur."""
 MAX_LITERAL_ELEMENTS = 10**6
 """The most elements of a literal: they are part of the machine code."""
 MAX_RANK = 8

@@ -94,8 +94,7 @@ def zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
 @intrinsic
 def pack_words(typing: Any, values: Any) -> Any:
     """The address of an array of words, one for each value; for an array, the address of its elements. The words live
-    until the function returns. One call instead of one for each value: numba takes as long to compile a call as all
-    else in it."""
+    until the function returns."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(emit_word_block(builder, emit_words(context, builder, values, arguments[0])), _WORD)

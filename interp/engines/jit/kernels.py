@@ -1,4 +1,4 @@
-"""Ops on scalars as Python expressions that numba compiles, for generated modules that begin with HEADER; and the
+"""Ops on scalars as Python expressions, for generated text that begins with HEADER; and the
 functions of the C library that scalar columns call through Python's `math`. Both are derived from the registry.
 
 A scalar has a lane: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned

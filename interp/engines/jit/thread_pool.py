@@ -147,7 +147,7 @@ def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
 @intrinsic
 def block_at(typing: Any, words: Any, index: Any, first: Any, count: Any, dtype: Any) -> Any:
     """An array of `count` elements, from element `first` on of the array whose address is a word; the caller keeps them
-    alive. One call, since numba takes as long to compile a call as all else in it."""
+    alive."""
     array_type = types.Array(dtype.dtype, 1, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

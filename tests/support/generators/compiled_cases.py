@@ -9,7 +9,7 @@ from support.generators.generator import Case, cases
 from support.generators.scalar_cases import scalar_cases
 
 SCALARS = "scalars"
-"""The kind whose programs numba compiles in a third of a second; those of all others take one to three."""
+"""The kind whose programs compile in the least time."""
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(exact=True),
     "arrays": cases(exact=True, arrays=True),

@@ -93,7 +93,7 @@ QUICK = (
     *("calls cost no depth", "a put that nobody notes", "cells that begin full", "an empty get has what lies there"),
     *("a second put is not seen", "two handles are one", "an effect done twice", "small arrays lie in one place"),
 )
-"""What is caught each time; the others take a second or two each, for numba to compile."""
+"""What is caught each time; the others take a second or two each to compile."""
 
 
 @pytest.mark.full

@@ -154,7 +154,7 @@ GRADS: dict[str, tuple[tl.Function, tuple[Any, ...]]] = {
     "halved": (tl.value_and_grad(halved), ([0.5, -0.25, 2.0, 1.5, 3.0],)),
 }
 SLOW = ("nested", "descent", "mutual", "scanned", "halved")
-"""What numba takes several seconds for."""
+"""Those that take the longest to compile."""
 
 
 @pytest.mark.full(first=3)
