@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from ....core.errors import Invalid, Malformed, TagloomError, Usage
+from ....core.errors import Invalid, Malformed, Usage
 from ....core.files import path_errors
 from ....core.frontend.trace.annotation import DerivedFunction
 from ....core.frontend.trace.pytree import leaf_type
@@ -23,6 +23,7 @@ from ....core.value import admit
 from ...function.function import Function
 from ..foreign_parser import run_parser
 from ..functions import function_spec, identifier, unique_identifiers
+from ..refusals import Unsupported
 from . import rows  # noqa: F401 - registers the operators
 from .interpreter import ModelInterpreter, NeedsConstant, declared_type, is_static, reachable_names
 from .operators import unsupported
@@ -172,9 +173,8 @@ class ImportedModel:
             remaining = [(parameter, value) for parameter, value in pairs if parameter.name not in constants]
             try:
                 function.trace(*(value for _, value in remaining))
-            except TagloomError as error:
-                needed = getattr(error, "undetermined", [])
-                new = [parameter.name for parameter, _ in remaining if parameter.name in needed]
+            except Unsupported as error:
+                new = [parameter.name for parameter, _ in remaining if parameter.name in error.undetermined_inputs]
                 if not new:
                     raise
                 constants = {
