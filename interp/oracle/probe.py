@@ -33,6 +33,10 @@ ProbeState: TypeAlias = tuple[Operand, Operand]
 """The count of firings so far, and a buffer with the values of the first ones."""
 
 
+RECORDING_OP = "where"
+"""The op by which a probe records a value in its array."""
+
+
 class ProbedValue(NamedTuple):
     """A result of a node of a function, or a variable of a loop at the start of an iteration. `sender` is the node of
     the graph that sends it: for a loop variable the switch, whose output 0 leads into the body. `construct` is the
@@ -40,6 +44,7 @@ class ProbedValue(NamedTuple):
 
     function: str
     variable: Var
+    op: str
     sender: str
     construct: str | None
     is_loop_variable: bool = False
@@ -136,7 +141,7 @@ def find_wrong_token(
             token = compare_firings(value, firings, count, buffer, window)
             wrong.extend([(token, value)] if token is not None else [])
     for token, value in sorted(wrong, key=lambda pair: pair[0].rank):
-        if is_recordable(program, value, token, firings[value.sender], run):
+        if value.op == RECORDING_OP or is_recordable(program, value, token, firings[value.sender], run):
             return ProbeReport(token, faithful_count, tuple(unfaithful), tuple(refusals))
         refusals.append((str(value), f"the backend changes {token.required} where a probe records it"))
     return ProbeReport(None, faithful_count, tuple(unfaithful), tuple(refusals))
@@ -150,7 +155,7 @@ def is_recordable(
     run: Callable[[Program], Answer],
 ) -> bool:
     """Whether a backend returns the value of the reference in place of a wrong token, where the probe records that one
-    instead: an op that records values may be wrong itself."""
+    instead: the op that records values may be wrong itself. Then only its own nodes are to blame."""
     index = next((index for index, firing in enumerate(firings) if firing.rank == token.rank), None)
     if index is None:  # the reference has no such token
         return True
@@ -229,11 +234,13 @@ def probed_values(program: Program) -> Iterator[ProbedValue]:
             name = f"{function}.{node.name}"
             if node.op == "while_loop":
                 variable = node.regions[1].parameters[0]
-                yield ProbedValue(function, variable, f"{name}.switch_{variable.name}", name, is_loop_variable=True)
+                yield ProbedValue(
+                    function, variable, node.op, f"{name}.switch_{variable.name}", name, is_loop_variable=True
+                )
             for inner in node.regions:
                 yield from walk(function, inner, name)
             for result in node.results:
-                yield ProbedValue(function, result, f"{function}.{result.name}", construct)
+                yield ProbedValue(function, result, node.op, f"{function}.{result.name}", construct)
 
     for function in program.reachable_functions():
         yield from walk(function.name, function.body, None)
@@ -363,7 +370,7 @@ class _ProbeThreading:
                 "reshape", (is_here,), Type(dtypes.bool, (self.capacity, *shape)), shape=(self.capacity, *shape)
             )
         recorded = name if self.substitute is None else self.substitute
-        values = emit("where", (is_here, recorded, buffer), self.zeros.type)
+        values = emit(RECORDING_OP, (is_here, recorded, buffer), self.zeros.type)
         return nodes, (emit("add", (count, literal(np.int64(1))), COUNT), values)
 
     def state_variables(self) -> tuple[Var, Var]:

@@ -80,7 +80,7 @@ def keep_traps_of_one_core(patch: MonkeyPatch) -> None:
     true = several.ParallelRun.outcome
 
     def outcome(self: several.ParallelRun, structure: Any) -> Any:
-        self._traps = [trap for trap in self._traps if trap.store is self.stores[0]]
+        self.traps = [trap for trap in self.traps if trap.store is self.stores[0]]
         return true(self, structure)
 
     patch.setattr(several.ParallelRun, "outcome", outcome)
