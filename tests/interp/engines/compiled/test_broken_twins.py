@@ -56,7 +56,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "a put that nobody notes": (r"(v\d+)\[(v\d+)\] = True", "pass", prefix, [6]),
     "cells that begin full": (r"e\.zeros\((.*), np\.bool_\)", r"np.ones(\1, np.bool_)", prefix, [6]),
     "an empty get has what lies there": (r"if not (v\d+)\[(v\d+)\]:", "if False:", late, [5]),
-    "a collect does not wait": (r"if not (v\d+)\.all\(\):", "if False:", collected, [3]),
+    "a collect does not wait": (r"if not e\.are_all_true\(v\d+\):", "if False:", collected, [3]),
     "a second put is not seen": (r"if (v\d+)\[(v\d+)\]:", "if False:", twice, [2]),
     "the last cell is none": (r"if (v\d+) >= (uint64\(v\d+\.size\)):", r"if \1 + uint64(1) >= \2:", prefix, [6]),
     "two handles are one": (r"(= v\d+, )(\(v\d+, v\d+\)), .*", r"\1\2, \2", exchanged, [4]),

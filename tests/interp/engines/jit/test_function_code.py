@@ -202,7 +202,6 @@ OUTSIDE = {
     "a loop backwards": " for k in range(n - 1, -1, -1): ys[k] = xs[k]",
     "a value of another type in an array": " for k in range(n): ys[k] = xs",
     "a second name of an array": " zs = ys\n for k in range(n): zs[k] = ys[n - 1 - k]",
-    "a variable without a value": " if n > 90: k = 2\n if n < 90: ys[0] = k",
 }
 
 
