@@ -278,7 +278,7 @@ def type_of(value: object) -> Type:
         return Type(dtype)
     if type(value) is np.ndarray and (type_ := _array_type(value.dtype, value.shape)) is not None:
         return type_
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ndarray) and hasattr(value, "mask"):  # `np.ma` would import it
         raise Usage(
             "arrays have no masks",
             got="a masked array of NumPy",

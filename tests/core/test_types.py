@@ -197,3 +197,8 @@ def test_other_objects_are_no_values(value: object) -> None:
     with pytest.raises(tl.Usage) as refused:
         type_of(value)
     assert refused.value.got is not None and len(str(refused.value.got)) < 200
+
+
+def test_an_array_with_a_mask_is_refused() -> None:
+    with pytest.raises(TypeError, match="arrays have no masks"):
+        type_of(np.ma.masked_array([1.0, 2.0], [True, False]))

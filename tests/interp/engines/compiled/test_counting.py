@@ -123,11 +123,11 @@ def test_a_loop_that_wraps_can_be_ended() -> None:
 
 ON_AND_ON = """
 right = engine.codegen.emit_module
-def emit_module(program, *, native=False):
+def emit_module(program):
     import re
-    made = right(program, native=native)
-    made.lines = [re.sub(r"while (n\\d+) < v\\d+:", r"while \\1 >= 0:", line) for line in made.lines]
-    return made
+    module = right(program)
+    module.lines = [re.sub(r"while (n\\d+) < v\\d+:", r"while \\1 >= 0:", line) for line in module.lines]
+    return module
 engine.codegen.emit_module = emit_module
 """
 

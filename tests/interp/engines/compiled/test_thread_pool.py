@@ -216,16 +216,19 @@ def test_the_pool_serves_one_run_at_a_time() -> None:
 
 
 FORKED = """
-from tagloom.interp.engines.jit import cache, thread_pool
+from tagloom.interp.engines.jit import cache, native, thread_pool
 from test_thread_pool import arguments, wave
 other = tl.function(lambda x: x * 3 + 1)
-right, loading = cache._load_or_compile, threading.Event()
-def load(*given):
-    loading.set()
-    time.sleep(0.5)
-    return right(*given)
+right, loading = {module: module._load_or_compile for module in (cache, native)}, threading.Event()
+def slow(load):
+    def load_slowly(*given):
+        loading.set()
+        time.sleep(0.5)
+        return load(*given)
+    return load_slowly
 def forked(others):
-    cache._load_or_compile = load
+    for module, load in right.items():
+        module._load_or_compile = slow(load)
     user = threading.Thread(target=others)
     user.start()
     loading.wait()
@@ -233,7 +236,8 @@ def forked(others):
     child = os.fork()
     if not child:
         signal.alarm(30)
-        cache._load_or_compile = right
+        for module, load in right.items():
+            module._load_or_compile = load
         given = arguments(thread_pool.PARALLEL_MIN_ELEMENTS)
         os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
     user.join()
