@@ -11,6 +11,7 @@ from pytest import MonkeyPatch
 from support.laws.distributed_laws import channel_violations, violations
 from support.programs.parallel_programs import careless, fib, sums
 from support.twins.broken_twin import Break, broken
+from support.twins.distributed_twins import saves_without_draining
 from tagloom.core import tag
 from tagloom.core.errors import TagloomError
 from tagloom.core.tag import Tag
@@ -133,20 +134,6 @@ def forgets_effects_early(patch: MonkeyPatch) -> None:
         self._effect_results.clear()
 
     patch.setattr(Driver, "_finish_checkpoint", finish)
-
-
-def saves_without_draining(patch: MonkeyPatch) -> None:
-    """Checkpoints are taken while messages are on their way."""
-    true = Driver._act_on_reports
-
-    def judge(self: Driver) -> None:
-        if self._phase.value == "draining":
-            self._received_when_idle = self._channels.work_sent + sum(
-                report.sent_count for report in self._reports.values()
-            )
-        true(self)
-
-    patch.setattr(Driver, "_act_on_reports", judge)
 
 
 def closes_early(patch: MonkeyPatch) -> None:

@@ -16,11 +16,11 @@ from support.generators.generator import Case, cases
 from support.laws.distributed_laws import distributed_run, fast_violations
 from support.programs.parallel_programs import careless, fib, fragile, relayed, sums, tak, twice
 from support.twins.broken_twin import Break, broken
+from support.twins.distributed_twins import saves_without_draining
 from tagloom.core.errors import TagloomError
 from tagloom.core.graph.lower import lower
 from tagloom.core.text import parse
 from tagloom.interp.engines.distributed import engine, fast_worker
-from tagloom.interp.engines.distributed.driver import Driver
 from tagloom.interp.engines.distributed.fast_worker import FastWorker, supports_fast_workers
 from tagloom.interp.engines.distributed.network import NetworkPool
 from tagloom.interp.engines.fast import load
@@ -229,20 +229,6 @@ def loses_messages_that_do_not_fit(patch: MonkeyPatch) -> None:
     patch.setattr(
         fast_worker, "fill_ring", lambda words, *ranks: true(words, *ranks[:2], ranks[2][:1]) and len(ranks[2])
     )
-
-
-def saves_without_draining(patch: MonkeyPatch) -> None:
-    """Checkpoints are made while messages are on their way."""
-    true = Driver._act_on_reports
-
-    def judge(self: Driver) -> None:
-        if self._phase.value == "draining":
-            self._received_when_idle = self._channels.work_sent + sum(
-                report.sent_count for report in self._reports.values()
-            )
-        true(self)
-
-    patch.setattr(Driver, "_act_on_reports", judge)
 
 
 TWINS: tuple[Break, ...] = (
