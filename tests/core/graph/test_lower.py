@@ -257,8 +257,14 @@ def test_l7_a_node_with_literals_only_has_a_trigger() -> None:
 
 
 def test_l8_triggers_only_where_needed() -> None:
-    """L8: a function has a hidden argument if it, or a function that it calls, starts a node from literals alone, or if
-    it has no parameters. Branches and loops have triggers of their own."""
+    """L8: a function has a hidden argument if it, or a function that it calls, starts a node from literals alone, if a
+    result is a literal, or if it has no parameters. Branches and loops have triggers of their own."""
+
+    @tl.function
+    def constant(n: tl.int64) -> tuple[tl.int64, tl.int64]:
+        return n, 7
+
+    assert constant.graph.hidden_count == 1
     assert [f.graph.hidden_count for f in (fib, square, total, four, one, uses_one)] == [0, 0, 1, 1, 1, 1]
     assert functions_needing_triggers(four.program) == {"four"} and functions_needing_triggers(uses_one.program) == {
         "uses_one",

@@ -85,9 +85,10 @@ def drive(state: State, name: str) -> list[Event]:
 @pytest.mark.parametrize("function, argument", [(nested, 3), (slow, 6)], ids=["nested", "slow"])
 def test_s16_throttling_can_be_undone(function: tl.Function, argument: int, schedule: str) -> None:
     """S16: that tokens are throttled and released is undone step by step, together with the counts of them; what is
-    undone can be done again."""
+    undone can be done again. Only a firing has its tokens throttled."""
     out = function.run(argument, schedule=schedule, k=1, keep="events")
     assert any(event.is_throttled for event in out.events) and any(event.released for event in out.events)
+    assert all(event.is_firing for event in out.events if event.is_throttled)
     state = State(out.graph, [argument], bound=1, is_clocked=schedule == "waves")
     snapshots = [(state.snapshot(), state.throttled_count)]
     for event in out.events:
