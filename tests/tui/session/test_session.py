@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -578,9 +579,9 @@ def test_export_and_replay(folder: Path) -> None:
     )
     for line in ("pytest fib.py", "schedule fib.py"):
         assert "the output would replace the file that a run began from" in refusal_of(session, line)
-    assert "NUL" in refusal_of(session, "export a\0.tl") and "cannot be read" in refusal_of(
-        session, f"load {'a' * 5000}.py"
-    )
+    assert "NUL" in refusal_of(session, "export a\0.tl")
+    # From Python 3.14 on, a path that is too long does not exist; before, it raises OSError.
+    assert re.search("cannot be read|there is no such file", refusal_of(session, f"load {'a' * 5000}.py"))
     assert "cannot be read" in refusal_of(session, "replay none.jsonl")
     assert "cannot be written" in refusal_of(session, "export nowhere/a.tl")
 
