@@ -261,7 +261,8 @@ def test_s7_s8_s10_calls_and_returns() -> None:
 
 
 def test_s10_the_environment_is_a_site() -> None:
-    """S10: the outermost result of a recursion goes to the environment, and the others go to the calling node."""
+    """S10: the outermost result of a recursion goes to the environment, which is node -1 in events, and the others go
+    to the calling node."""
 
     @tl.function
     def down(n: tl.int64) -> tl.int64:
@@ -277,6 +278,7 @@ def test_s10_the_environment_is_a_site() -> None:
         "None": [],
     }
     assert {str(tag): value for tag, value in out.values("down.down").items()} == {"main/down": 0, "main/down/down": 0}
+    assert [tuple(token) for token in out.events[-1].sent] == [(-1, 0, ROOT, 0)]
 
 
 def test_functions_are_non_strict() -> None:
