@@ -28,10 +28,11 @@ class SoleName(NamedTuple):
 
     item: list[Any]
     sources: tuple[Any, ...]
-    """The lists that it may be: those of the two branches, or the one before the loop."""
+    """The lists that it may be: those of the two branches, or those before the loop."""
     merge: Any
-    """The conditional or loop. Two lists of one conditional are the same list only if they are in one of its
-    branches."""
+    """The conditional or loop. Two lists of one conditional are the same list only if they are in one of its branches;
+    two lists of one loop never are."""
+    is_of_loop: bool = False
 
 
 class LoopList(NamedTuple):
@@ -54,10 +55,13 @@ class LoopListChange(BaseException):
 def has_sole_name(value: Any) -> bool:
     """Whether the code under trace has created a list, without lists in it, that no branch, loop or list has copied."""
     aliases = current_aliases()
-    if type(value) is not list or id(value) in aliases.renamed_lists or id(value) in aliases.item_origins:
+    if type(value) is not list or id(value) in aliases.renamed_lists:
+        return False
+    is_named = id(value) in aliases.sole_names
+    if id(value) in aliases.item_origins and not is_named:
         return False
     is_created = id(value) in aliases.created_lists and not is_one_of_several(value)
-    is_single = is_created or id(value) in aliases.sole_names or loop_list(value) is not None
+    is_single = is_created or is_named or loop_list(value) is not None
     return is_single and all(map(_is_flat, value))
 
 
@@ -91,16 +95,24 @@ def _may_be_one(first: list[Any], second: list[Any]) -> bool:
     names = current_aliases().sole_names
     one, other = names.get(id(first)), names.get(id(second))
     if one is not None and other is not None and one.merge is other.merge:
-        return any(map(_may_be_one, one.sources, other.sources))
+        return not one.is_of_loop and any(map(_may_be_one, one.sources, other.sources))
     return any(_may_be_one(source, second) for source in _sources(first)) or any(
         _may_be_one(first, source) for source in _sources(second)
     )
 
 
 def is_from(value: list[Any], identities: Collection[int]) -> bool:
-    """Whether a list may be one of those with these identities, or one that a loop carries as a copy."""
-    is_older = id(value) in identities or loop_list(value) is not None
-    return is_older or any(is_from(source, identities) for source in _sources(value))
+    """Whether a list may be one of those with these identities."""
+    return id(value) in identities or any(is_from(source, identities) for source in _sources(value))
+
+
+def loop_lists_of(value: list[Any]) -> Iterator[LoopList]:
+    """The copies that loops under trace carry, and that a list may be."""
+    copy = loop_list(value)
+    if copy is not None:
+        yield copy
+    for source in _sources(value):
+        yield from loop_lists_of(source)
 
 
 def _sources(value: list[Any]) -> tuple[Any, ...]:
@@ -113,9 +125,9 @@ def _sources(value: list[Any]) -> tuple[Any, ...]:
     return container if type(container) is tuple else ()
 
 
-def note_sole_name(value: Any, sources: tuple[Any, ...], merge: Any) -> None:
+def note_sole_name(value: Any, sources: tuple[Any, ...], merge: Any, *, is_of_loop: bool = False) -> None:
     """Note that a list, which may be one of these, has no other name."""
-    current_aliases().sole_names[id(value)] = SoleName(register_created(value), sources, merge)
+    current_aliases().sole_names[id(value)] = SoleName(register_created(value), sources, merge, is_of_loop)
 
 
 def note_loop_list(value: Any, loop: Any, place: Any) -> None:
@@ -144,9 +156,11 @@ def take_sole_name(value: Any, refusal: Invalid) -> None:
 
 
 def note_list_change(value: Any) -> None:
-    """Note that a list changes: others that may be this one must not be used any more."""
-    names = current_aliases().sole_names
-    note_renamed([each.item for each in names.values() if each.item is not value and _may_be_one(value, each.item)])
+    """Note that a list changes: others that may be this one must not be used any more, but for those that get its
+    items."""
+    aliases = current_aliases()
+    others = [each.item for each in aliases.sole_names.values() if each.item is not value]
+    note_renamed([each for each in others if id(each) not in aliases.item_origins and _may_be_one(value, each)])
 
 
 def loop_list(value: Any) -> LoopList | None:
@@ -169,12 +183,19 @@ def own_loop_lists(lists: Iterable[Any], refusal: Invalid) -> None:
 
 
 def note_renamed(lists: Iterable[Any]) -> None:
-    """Note lists whose other names must not be used any more, and so those of the lists that may be one of them."""
-    aliases, pending = current_aliases(), list(lists)
-    for part in pending:  # a worklist: the loop appends to it
-        if type(part) is not list or id(part) in aliases.renamed_lists:
-            continue
-        aliases.renamed_lists[id(part)] = part
-        pending += _sources(part)
-        origins = (each for each in aliases.item_origins.values() if type(each.container) is tuple)
-        pending += [each.item for each in origins if any(option is part for option in each.container)]
+    """Note lists whose other names must not be used any more, and so the lists that one of them may be, and those that
+    may be one of all these."""
+    aliases = current_aliases()
+    renamed, origins = list(lists), list(aliases.item_origins.values())
+    for part in renamed:  # a worklist: the loop appends to it
+        if type(part) is list and id(part) not in aliases.renamed_lists:
+            aliases.renamed_lists[id(part)] = part
+            renamed += _sources(part)
+    for part in renamed:  # a worklist: the loop appends to it
+        choices = {id(each.item): each.item for each in origins if _is_option(part, each)}
+        renamed += [each for identity, each in choices.items() if identity not in aliases.renamed_lists]
+        aliases.renamed_lists.update(choices)
+
+
+def _is_option(value: Any, origin: Any) -> bool:
+    return type(origin.container) is tuple and any(option is value for option in origin.container)

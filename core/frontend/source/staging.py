@@ -70,10 +70,10 @@ from ..trace.python_operations import is_of_user
 from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
-from ..trace.symbol import Symbol
+from ..trace.symbol import Symbol, array_namespace
 from .array_writes import check_not_copied, is_created, make_value
 from .choices import created_attributes, like_model, unify_options
-from .nested_lists import note_list_choice, note_origin, note_stacked_lists
+from .nested_lists import is_choice, item_origin, note_list_choice, note_origin, note_stacked_lists
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
 from .sole_names import (
@@ -81,6 +81,7 @@ from .sole_names import (
     has_other_name,
     has_sole_name,
     is_from,
+    loop_lists_of,
     make_changeable,
     note_loop_list,
     note_renamed,
@@ -205,11 +206,13 @@ class TracedBranch(NamedTuple):
         values = [getattr(leaf, "_tagloom_value", None) for leaf in split(container).leaves]
         return any(isinstance(value, TracedValue) and value.region is self.region for value in values)
 
-    def without_names(self, originals: Mapping[tuple[Any, ...], Any]) -> TracedBranch:
-        """This branch, without the sole names of lists that are also in places which it does not change."""
-        others = [_assigned_value(content) for key, content in originals.items() if key not in self.contents]
+    def with_unchanged(self, originals: Mapping[tuple[Any, ...], Any]) -> TracedBranch:
+        """This branch, with the sole names of lists in places which it does not change, but the other one does; and
+        without those of lists that are in such places, too."""
+        unchanged = {key: content for key, content in originals.items() if key not in self.contents}
+        others = [_assigned_value(content) for content in unchanged.values()]
         sole = {key for key in self.sole_keys if not has_other_name(_assigned_value(self.contents[key]), others)}
-        return self._replace(sole_keys=sole)
+        return self._replace(sole_keys=sole | (_sole_keys({**self.contents, **unchanged}) & unchanged.keys()))
 
     def items_of(self, container: Any) -> Any:
         """A list or dict with the items that it has at the end of the branch."""
@@ -268,7 +271,7 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
         merged = {key: _placeholder(region, typed_branch.contents[key]) for key in keys}
     else:
         originals = {key: place.read() for key, place in places.items()}
-        then_branch, else_branch = (branch.without_names(originals) for branch in (then_branch, else_branch))
+        then_branch, else_branch = (branch.with_unchanged(originals) for branch in (then_branch, else_branch))
         for own_place in (*then_branch.own_places.values(), *else_branch.own_places.values()):
             register_created(own_place.instance)
         for key in keys:
@@ -485,9 +488,9 @@ class _Merger:
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
         self.options: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         """For each key of a Tree the contents in both branches."""
-        self.older_lists: dict[tuple[Any, ...], tuple[list[Any], list[Any]]] = {}
-        """For each key of a variable or result that is one of two lists from before the conditional, these lists, the
-        one of the second branch first."""
+        self.older_lists: dict[tuple[Any, ...], tuple[Sequence[list[Any]], Any]] = {}
+        """For each key of a variable or result that is one of several lists from before the conditional, these lists,
+        and the number of the one that it is, which may be `_Selected`."""
         self.sole_names: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         """The pieces that are lists without another name in both branches."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
@@ -516,9 +519,9 @@ class _Merger:
         shared = shared_containers(
             then_value, else_value, (then.items_of, otherwise.items_of)
         )  # the same on both paths: their items are places themselves
-        if key[0] is not ItemsPlace and _are_older_lists((then_value, then), (else_value, otherwise)):
-            self.older_lists[key] = else_value, then_value
-        elif key not in self.sole_names:
+        if key[0] is not ItemsPlace:
+            self._add_options(key, (then_value, then), (else_value, otherwise))
+        if key not in self.sole_names and key not in self.older_lists:
             note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) and type(then_value) in (list, *DICT_CLASSES):
             for value in (then_value, else_value):
@@ -540,6 +543,27 @@ class _Merger:
         created_positions = {k for tree in trees for k, leaf in enumerate(tree.leaves) if is_created(leaf)}
         copied = trees[0].copied_arrays | trees[1].copied_arrays | created_positions
         self.pieces[key] = Tree(leaves, trees[0].treedef, copied)
+
+    def _add_options(
+        self, key: tuple[Any, ...], then: tuple[Any, TracedBranch], otherwise: tuple[Any, TracedBranch]
+    ) -> None:
+        """Note the lists from before the conditional that a variable or result may be, if both branches give it such
+        lists, or one of several."""
+        choices = [_older_options(*each) for each in (then, otherwise)]
+        if choices[0] is None or choices[1] is None:
+            return
+        if choices[0].index is choices[1].index is None:
+            self.older_lists[key] = (otherwise[0], then[0]), to_kind(Symbol(self.predicate), "i")  # type: ignore[arg-type]
+            return
+        options = list({id(each): each for choice in choices if choice is not None for each in choice.options}.values())
+        numbers = list[TracedOperand]()
+        for region, choice in zip(self.regions, choices, strict=True):
+            assert choice is not None, "both are"
+            own = [next(k for k, each in enumerate(options) if each is option) for option in choice.options]
+            with enter_region(region):
+                number = own[0] if choice.index is None else array_namespace().asarray(np.array(own))[choice.index]
+                numbers.append(to_operand(number))
+        self.older_lists[key] = options, self._select_pair((numbers[0], numbers[1]), None, "")
 
     def _fill(
         self,
@@ -679,10 +703,12 @@ class _Merger:
                 piece = piece.rebuild(leaves)
                 if key in self.options:
                     note_list_choice(piece, Symbol(predicate), self.options[key][::-1])  # type: ignore[arg-type]
-                if key in self.sole_names and key not in self.older_lists and type(piece) is list:
+                if key in self.sole_names and type(piece) is list:
                     note_sole_name(piece, self.sole_names[key], self)
                 if key in self.older_lists:
-                    note_origin(piece, self.older_lists[key], to_kind(Symbol(predicate), "i"))  # type: ignore[arg-type]
+                    options, number = self.older_lists[key]
+                    number = symbols[number.number] if isinstance(number, _Selected) else number
+                    note_origin(piece, tuple(options), number)
             if key in self.reasons:
                 label, reason = self.reasons[key]
                 condition = self.conditions.get(key)
@@ -716,15 +742,50 @@ class _Merger:
         return symbols
 
 
-def _are_older_lists(*values: tuple[Any, TracedBranch]) -> bool:
-    """Whether each of these values is a list without lists in it, which its branch has not created."""
-    return all(
+class _OlderOptions(NamedTuple):
+    """The lists from before a conditional that a value may be."""
+
+    options: Sequence[list[Any]]
+    index: Any
+    """The index of the list that it is; None if there is one."""
+
+
+def _older_options(value: Any, branch: TracedBranch) -> _OlderOptions | None:
+    """The lists without lists in them, which a branch has not created, that a value may be at its end; None if they
+    are not known."""
+    origin = item_origin(value) if type(value) is list else None
+    if origin is not None and is_choice(origin):
+        options, index = origin.container, origin.index
+        return _OlderOptions(options, index) if all(_is_older_list(each, branch) for each in options) else None
+    return _OlderOptions([value], None) if _is_older_list(value, branch) else None
+
+
+def _is_older_list(value: Any, branch: TracedBranch) -> bool:
+    return (
         type(value) is list
         and not branch.is_new(value)
         and not is_one_of_several(value)
         and not any(isinstance(item, (list, tuple, *DICT_CLASSES)) for item in value)
-        for value, branch in values
     )
+
+
+def _closed_sources(
+    sources: dict[tuple[Any, ...], set[tuple[Any, ...]]],
+) -> dict[tuple[Any, ...], set[tuple[Any, ...]]]:
+    """The sources of each key, and theirs, without the keys that have a source which is no key.
+
+    >>> _closed_sources({("a",): {("a",), ("b",)}, ("b",): {("b",)}, ("c",): {("c",), ("d",)}}) == {
+    ...     ("a",): {("a",), ("b",)}, ("b",): {("b",)}
+    ... }
+    True
+    """
+    while True:
+        closed = {
+            key: set().union(*(sources[each] for each in own)) for key, own in sources.items() if own <= sources.keys()
+        }
+        if closed == sources:
+            return closed
+        sources = closed
 
 
 class _Selected(NamedTuple):
@@ -1231,8 +1292,9 @@ class _StagedLoop:
         """The loop variables of each place, as the part of the loop under trace has them."""
         self.earlier_lists: Collection[int] = ()
         """The identities of the lists that there are before the part of the loop under trace."""
-        self.sole_keys: set[tuple[Any, ...]] = set()
-        """The keys of places that have lists without another name after an iteration."""
+        self.sole_keys: dict[tuple[Any, ...], set[tuple[Any, ...]]] = {}
+        """The keys of places that have lists without another name after any number of iterations, each with those of
+        the places that may have had its list before the loop."""
 
     def trace(self, attributes: Attributes) -> tuple[Any, ...]:
         """Emit the loop; returns the leaves of the state after it. Raises _StateGrowth, _StructureChange or
@@ -1262,8 +1324,9 @@ class _StagedLoop:
                 record_write(carried.place)
             value = carried.rebuild([next(remaining) for _ in carried.tree.leaves])
             key, firsts = carried.place.key, self.state.first_lists
-            if key in self.sole_keys and type(value) is list and self.state.has_sole_first_list(key):
-                note_sole_name(value, (firsts[key],) if key in firsts else (), self)
+            if key in self.sole_keys and type(value) is list:
+                sources = tuple(firsts[each] for each in self.sole_keys[key] if each in firsts)
+                note_sole_name(value, sources, self, is_of_loop=True)
             carried.place.write(self.partial(carried, value))
         self.state.rename_arrays()
         self.state.rename_lists()
@@ -1309,13 +1372,14 @@ class _StagedLoop:
     def _rename_lists(self) -> Iterator[None]:
         """Surrounds the trace of a part. Raises _ListRenaming for lists from before the loop that it renames."""
         aliases = current_aliases()
-        earlier, names = set(aliases.created_lists), set(aliases.sole_names)
+        earlier, names, origins = set(aliases.created_lists), set(aliases.sole_names), dict(aliases.item_origins)
         self.earlier_lists = earlier
         with forget_renamed_lists() as renamed:
             try:
                 yield
             finally:  # no code has the lists of the part any more
                 aliases.sole_names = {key: name for key, name in aliases.sole_names.items() if key in names}
+                aliases.item_origins = origins
         known_ids = {id(each) for each in (*self.state.renamed_lists, *self.state.first_lists.values())}
         outer_renamed = [each for each in renamed if id(each) in earlier - known_ids]
         if outer_renamed:
@@ -1405,15 +1469,24 @@ class _StagedLoop:
         sole_keys = _sole_keys(contents)
         for key in self.state.list_refusals.keys() & sole_keys:
             own_loop_lists([_assigned_value(contents[key])], self.state.list_refusals[key])
-        self.sole_keys = {
+        own_keys = {
             key
             for key in sole_keys
             if (key in self.state.first_lists or is_unassigned(self._first_content(key)))
+            and self.state.has_sole_first_list(key)
             and not is_from(_assigned_value(contents[key]), self.earlier_lists)
         }
+        self.sole_keys = _closed_sources(
+            {key: {key, *self._former_places(_assigned_value(contents[key]))} for key in own_keys}
+        )
         for key, refusal in self.state.list_refusals.items():
             if key not in self.sole_keys:
                 raise refusal
+
+    def _former_places(self, value: list[Any]) -> Iterator[tuple[Any, ...]]:
+        """The keys of the places that may have had a list before the iteration; None for one of another loop."""
+        for copy in loop_lists_of(value):
+            yield copy.place.key if copy.loop is self.state else (None,)
 
     def _first_content(self, key: tuple[Any, ...]) -> Any:
         return next((self.start[name] for name, place in self.variables.places.items() if place.key == key), None)

@@ -349,6 +349,47 @@ def chosen_in_an_arm(n):
     return a, b, u
 
 
+def added_after_a_choice(n):
+    a, b = [1], [2]
+    t = a if n > 2 else b
+    rows = [t]
+    for i in range(n):
+        rows.append([i])
+    a.append(3)
+    return rows
+
+
+def chosen_of_several(n):
+    a, b, c = [1], [2], [3, 4]
+    t = a if n > 2 else b
+    if n % 2:
+        t = c
+    u = t if n > 4 else b
+    u.append(n)
+    t.append(9)
+    u.sort(reverse=True)
+    return a, b, c, t, u
+
+
+def smallest_row(n):
+    rows = [[n, 1], [3, n], [2, 2]]
+    best = rows[0]
+    for row in rows:
+        if sum(row) < sum(best):
+            best = row
+    best[0] = 99
+    best.append(1)
+    return rows, best
+
+
+def row_from_the_end(n):
+    rows = [[n, 1], [3, n], [2, 2]]
+    last, first = rows[-(n % 3) - 1], rows[n % 3]
+    row = last if n > 3 else first
+    row[1] = 7
+    return rows, last, first, row
+
+
 def one_of_two_empty_lists(n):
     g = [[], []]
     g[n % 2].append(1)
@@ -438,12 +479,16 @@ CHANGES = (
     one_of_two_empty_lists,
     name_of_an_empty_list,
     item_of_a_dict_extended,
-)
-REFUSED = (
-    carried_list,
-    carried_row,
     chosen_twice,
     chosen_in_an_arm,
+    chosen_of_several,
+    smallest_row,
+    row_from_the_end,
+)
+REFUSED = (
+    added_after_a_choice,
+    carried_list,
+    carried_row,
 )
 
 
@@ -467,7 +512,7 @@ def test_chosen_lists_on_engines(function: Any) -> None:
 
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_changes_that_are_refused(function: Any) -> None:
-    """A list that a loop carries, or that is chosen twice, has lost its options: a change of one is refused."""
+    """A list that a loop carries, or an array copies, has lost its options: a change of one is refused."""
     with pytest.raises(tl.Invalid, match=r"it may be one of several|may have given this list to another"):
         tl.function(function)(3)
 
@@ -495,9 +540,18 @@ TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
     ),
     "the options of a copied list are not noted": (
         lambda patch: patch.setattr(trees, "_register", register_without_options),
-        chosen_twice,
+        added_after_a_choice,
+    ),
+    "the options of a choice that is chosen are in the wrong order": (
+        lambda patch: patch.setattr(staging, "_older_options", options_in_the_wrong_order),
+        chosen_of_several,
     ),
 }
+
+
+def options_in_the_wrong_order(value: Any, branch: Any, sound: Any = staging._older_options) -> Any:
+    choice = sound(value, branch)
+    return choice and choice._replace(options=choice.options[::-1])
 
 
 def register_without_options(state: Any, shared: Any, containers: dict[int, Any]) -> None:

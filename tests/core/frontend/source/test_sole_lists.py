@@ -125,7 +125,59 @@ def only_after_the_loop(n):
     return xs, ys
 
 
+def swapped_in_a_branch(n):
+    a, b = [0] * n, [1] * n
+    for i in range(n):
+        for j in range(n):
+            b[j] = a[j] + i
+        if i % 2 == 0:
+            a, b = b, a
+    return a, b
+
+
+def attributes_swapped_in_a_branch(n):
+    class Buffers:
+        pass
+
+    buffers = Buffers()
+    buffers.front, buffers.back = [1, 2], [3, 4]
+    for i in range(n):
+        buffers.front[0] += buffers.back[1]
+        if i % 2:
+            buffers.front, buffers.back = buffers.back, buffers.front
+    return buffers.front, buffers.back
+
+
+def best_copy(n):
+    row = [1, 2, 3]
+    best = row[:]
+    for i in range(n):
+        row[i % 3] += i
+        if row[0] % 2 == 0:
+            best = row[:]
+    best[0] += 1
+    best.append(4)
+    return best, row
+
+
+def best_of_all(n):
+    row = [k % 5 for k in range(n)]
+    best = row
+    for _ in range(2):
+        following = [max(row[j], row[j - 1] if j else 0) + j for j in range(n)]
+        if sum(following) > sum(best):
+            best = following
+        row = following
+    for j in range(n):
+        best[j] += 1
+    return best
+
+
 RIGHT = (
+    swapped_in_a_branch,
+    attributes_swapped_in_a_branch,
+    best_copy,
+    best_of_all,
     levels,
     lines_of_words,
     current_and_next,
@@ -296,7 +348,19 @@ def copied_in_the_next_iteration(n):
     return rows
 
 
+def list_from_before_a_loop(n):
+    shared = [n]
+    xs, ys = shared, []
+    for i in range(n):
+        if i == 0:
+            ys = xs
+        xs = []
+    ys.append(7)
+    return shared
+
+
 REFUSED = (
+    list_from_before_a_loop,
     kept_by_a_list_of_the_other_arm,
     outer_list,
     row_at_the_start,
@@ -335,6 +399,10 @@ def _sources_change_alone(patch: MonkeyPatch) -> None:
     patch.setattr(writes, "note_list_change", lambda value: None)
 
 
+def _variables_keep_their_lists(patch: MonkeyPatch) -> None:
+    patch.setattr(staging, "_closed_sources", lambda sources: {key: {key} for key in sources})
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("patch", "function"),
@@ -343,6 +411,7 @@ def _sources_change_alone(patch: MonkeyPatch) -> None:
         (_names_stay, name_before_the_loop),
         (_nothing_else_has_a_list, kept_and_changed),
         (_sources_change_alone, change_of_the_source),
+        (_variables_keep_their_lists, list_from_before_a_loop),
     ],
 )
 def test_twins(patch: Callable[[MonkeyPatch], None], function: Callable[[int], object]) -> None:
@@ -357,7 +426,7 @@ def check(seed: int, folder: Path) -> bool:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", (0, 10))
+@pytest.mark.parametrize("seed", (0, 11))
 def test_renaming_programs(seed: int, tmp_path: Path) -> None:
     """Programs of these seeds agree with Python."""
     assert check(seed, tmp_path)
