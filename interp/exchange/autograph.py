@@ -15,14 +15,14 @@ __all__ = ["convert", "do_not_convert", "inline", "to_code", "to_sexpr"]
 
 
 def convert(function: Callable[..., Any], operators: Any = "jax") -> Callable[..., Any]:
-    """A Python function whose control flow is that of another system where a condition is symbolic.
+    """Convert a Python function for another system: where a condition is symbolic, that system's control flow is used.
 
     `operators` is what the converted code calls: the name of a system, "jax", or an object with the attributes of
     `interp.exchange.operators.BackendOperators`. With "jax", the result can be given to `jax.jit`, `jax.grad` and
     `jax.vmap`; `pip install "tagloom[jax]"`.
 
-    Raises Usage for an unknown system, or one that is not installed; the converted function raises Invalid (F4) for
-    what the system does not have, such as recursion in JAX.
+    Raises Usage for an unknown system, or one that is not installed; the converted function raises Invalid (F4) for a
+    feature that the system lacks, such as recursion in JAX.
 
     >>> from tagloom.interp.exchange.operators import BackendOperators
     >>> from tagloom.interp.exchange.sexpr.operators import SexprBackend
@@ -47,7 +47,7 @@ def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
     these arguments, in continuation-passing style; of the first one, if none is given. Recursion is plain recursion;
     arguments may be Python objects, whose attributes the program reads.
 
-    Raises Usage where the function cannot be converted, and Invalid (F4, V5) for what S-expressions do not have.
+    Raises Usage where the function cannot be converted, and Invalid (F4, V5) for a feature that S-expressions lack.
 
     >>> def power(x, n):
     ...     return 1.0 if n == 0 else x * power(x, n - 1)

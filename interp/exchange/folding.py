@@ -36,8 +36,8 @@ def fold(
 ) -> Sequence[Any]:
     """The results of `compute` on small constants, as constants if all are small.
 
-    `compute` is traced first, which tells the sizes of its results without computing them; if they are small, its nodes
-    are dropped, and it computes.
+    `compute` is traced first, to find the sizes of its results; if they are small, the traced nodes are dropped, and
+    `compute` runs on the constants.
     """
     region = current_region()
     if region is None:

@@ -31,5 +31,5 @@ def run_parser(
     if process.returncode == 0:
         return output
     lines = errors.decode(errors="replace").strip().splitlines()
-    got = lines[-1] if lines else f"its parser ended with status {process.returncode}"
-    raise Malformed(message, where=where, got=got)
+    reason = lines[-1] if lines else f"its parser ended with status {process.returncode}"
+    raise Malformed(message, where=where, got=reason)

@@ -24,7 +24,7 @@ class ForeignRow(Protocol):
 def keyword_parameters(compute: Callable[..., Any]) -> frozenset[str]:
     """The names of the keyword parameters of a row's function: the attributes that it takes, and more."""
     parameters = inspect.signature(compute).parameters.values()
-    return frozenset(each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
+    return frozenset(parameter.name for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY)
 
 
 def call_row(row: ForeignRow, operands: Sequence[Any], keywords: Mapping[str, Any]) -> Any:

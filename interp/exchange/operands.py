@@ -52,12 +52,12 @@ def known_sizes(x: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
 def check_room(*sizes: Any) -> None:
     """Raises Malformed if a size is negative, Unsupported if all sizes are known and give more than MAX_ELEMENTS
     elements."""
-    known = [size for size in sizes if isinstance(size, int)]
-    if any(size < 0 for size in known):
-        raise Malformed("a size is negative", where=user_location(), got=known)
-    if len(known) == len(sizes) and math.prod(known) > MAX_ELEMENTS:
+    static_sizes = [size for size in sizes if isinstance(size, int)]
+    if any(size < 0 for size in static_sizes):
+        raise Malformed("a size is negative", where=user_location(), got=static_sizes)
+    if len(static_sizes) == len(sizes) and math.prod(static_sizes) > MAX_ELEMENTS:
         required = f"at most {MAX_ELEMENTS:,} elements"
-        raise unsupported("limit", "this array is too large", required=required, got=known)
+        raise unsupported("limit", "this array is too large", required=required, got=static_sizes)
 
 
 def check_table_size(*sizes: int) -> None:

@@ -2,9 +2,9 @@
 program.
 
 The converted code of a function is the same for all systems; it closes over the operators that it calls
-(docs/autograph-internals.md). `Operators` has the meaning that the constructs of Python have everywhere, such as that
-of `break`. `BackendOperators` merges the changes of the branches of an `if`, and finds the variables that a loop
-carries. A `StagingBackend` adds the rest: a branch and a loop over lists of values, and a call.
+(docs/autograph-internals.md). `Operators` has the constructs that mean the same for every system, such as `break`.
+`BackendOperators` merges the changes of the branches of an `if`, and finds the variables that a loop carries. A
+`StagingBackend` adds the rest: a branch and a loop over lists of values, and a call.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class StagingBackend(Protocol):
         """Call a Python function of the user, given its converted form, too."""
 
     def call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Call what has no Python code of the user."""
+        """Call a function that has no Python code of the user."""
 
     def discard(self, compute: Callable[[], Any]) -> Any:
         """The result of `compute`; if it is symbolic, the staged code is dropped."""
@@ -210,8 +210,8 @@ class BackendOperators(Operators):
             self._refuse("print of a symbolic value", "return the value, and print the result")
         print(*values, **keywords)
 
-    def _refuse(self, what: str, hint: str) -> NoReturn:
-        refuse(self.backend, what, hint)
+    def _refuse(self, subject: str, hint: str) -> NoReturn:
+        refuse(self.backend, subject, hint)
 
     # Staging
 
@@ -253,9 +253,9 @@ class BackendOperators(Operators):
         self.backend.assertion(predicate, error.args)
 
 
-def refuse(backend: StagingBackend, what: str, hint: str, got: object = None) -> NoReturn:
+def refuse(backend: StagingBackend, subject: str, hint: str, got: object = None) -> NoReturn:
     """Raise the error for a feature that a backend cannot stage."""
-    raise Invalid(f"{what} cannot be staged to {backend.name}", rule="F4", where=user_location(), got=got, hint=hint)
+    raise Invalid(f"{subject} cannot be staged to {backend.name}", rule="F4", where=user_location(), got=got, hint=hint)
 
 
 class _BranchState:
@@ -267,7 +267,7 @@ class _BranchState:
         self.own_keys = {place.key for place in variables.places.values()}
         self.places: dict[tuple[Any, ...], Place] = {place.key: place for place in variables.live.values()}
         self.zeros: dict[tuple[Any, ...], Tree] = {}
-        """For each place that a branch leaves unassigned: what stands for its content there."""
+        """For each place that a branch leaves unassigned: the substitute for its content there."""
         self.restart()
 
     def restart(self) -> None:
@@ -399,8 +399,8 @@ class _LoopContents:
                 self._enter(leaves)
                 self.body()
                 self._grow(journal.originals)
-                for place, before in self.constants.values():
-                    self._check_constant(place, before)
+                for place, content in self.constants.values():
+                    self._check_constant(place, content)
                 return [leaf for place, tree in self.loop_variables.values() for leaf in self._next_leaves(place, tree)]
             finally:
                 journal.undo()
@@ -416,11 +416,11 @@ class _LoopContents:
         if new_contents:
             raise Retrace
 
-    def _check_constant(self, place: Place, before: Any) -> None:
+    def _check_constant(self, place: Place, old_content: Any) -> None:
         content = place.read()
         if is_unassigned(content) and not isinstance(content, MaybeUnassigned):
             return
-        if is_unassigned(before):
+        if is_unassigned(old_content):
             content = content.value if isinstance(content, MaybeUnassigned) else content
             tree = split(content)
             if tree.leaves:  # assigned in the loop: a loop variable that starts with what is never read
@@ -429,8 +429,8 @@ class _LoopContents:
                 self.loop_variables[place.key] = place, Tree(zeros, tree.treedef)
                 raise Retrace
             return
-        if not is_same(content, before) and split(content) != split(before):
-            raise changed_constant(place.label, before, content, self.location)
+        if not is_same(content, old_content) and split(content) != split(old_content):
+            raise changed_constant(place.label, old_content, content, self.location)
 
     def _next_leaves(self, place: Place, tree: Tree) -> Leaves:
         content = place.read()
@@ -438,16 +438,16 @@ class _LoopContents:
         if is_unassigned(content):
             reason = content.reason if isinstance(content, Undefined) else "the body deletes it"
             raise unassigned_variable(place.label, reason, self.location)
-        after = split(content)
-        if after.treedef != tree.treedef:
-            raise changed_structure(place.label, tree.treedef, after.treedef, self.location)
-        return after.leaves
+        leaves = split(content)
+        if leaves.treedef != tree.treedef:
+            raise changed_structure(place.label, tree.treedef, leaves.treedef, self.location)
+        return leaves.leaves
 
     def finish(self, leaves: Leaves) -> None:
         """Give all loop variables their contents after the loop."""
         remaining = iter(leaves)
-        for key, (place, before) in self.constants.items():
-            if is_unassigned(before) and key not in self.loop_variables and isinstance(place, CellPlace):
+        for key, (place, content) in self.constants.items():
+            if is_unassigned(content) and key not in self.loop_variables and isinstance(place, CellPlace):
                 place.write(Undefined(place.label, f"the loop at {self.location} may have no iterations"))
         for place, tree in self.loop_variables.values():
             if not any(place is variable_place for variable_place in self.variables.places.values()):

@@ -225,8 +225,8 @@ class OnnxComposer(NamedTuple):
         if axes:
             rows = [*np.array(bounds, np.int64).T]
             starts, ends, steps = map(self.target.tensor, rows)
-            along = self.target.tensor(np.arange(len(axes)))
-            operand = self.target.node("Slice", [operand, starts, ends, along, steps], self.use.result.name)
+            axes_tensor = self.target.tensor(np.arange(len(axes)))
+            operand = self.target.node("Slice", [operand, starts, ends, axes_tensor, steps], self.use.result.name)
         for operation, positions in (
             ("Squeeze", [position for position, entry in enumerate(axes) if isinstance(entry, int)]),
             ("Unsqueeze", none_positions(entries)),
@@ -252,5 +252,5 @@ def slice_bounds(entry: int | slice) -> tuple[int, int, int]:
 
 def none_positions(entries: Sequence[int | slice | None]) -> list[int]:
     """The positions, in the result, of the axes that a key inserts."""
-    remaining = [entry for entry in entries if not isinstance(entry, int)]
-    return [position for position, entry in enumerate(remaining) if entry is None]
+    array_entries = [entry for entry in entries if not isinstance(entry, int)]
+    return [position for position, entry in enumerate(array_entries) if entry is None]

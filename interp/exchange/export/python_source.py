@@ -165,7 +165,7 @@ def to_script(program: Program, dialect: Dialect, arguments: Sequence[Value], re
 
 NO_BFLOAT16 = "NumPy has no bfloat16"
 RESERVED_NAMES = ("main", "np", "jnp", "jax", "lax", "torch", "tf", "state", "in_session", "_while_loop")
-"""Names that the source of some system uses itself. `main` is the entry function."""
+"""Names that the generated source of some system uses for other things. `main` is the entry function."""
 
 
 class PythonTarget:

@@ -185,9 +185,9 @@ def promote(
     if len(dtypes) < 2 or not (kinds <= set("iu") or kinds == {"f"}):
         return operands, types
     dtype = promote_operands([types[index] for index in shared])
-    promoted, promoted_types = list(operands), list(types)
+    promoted_operands, promoted_types = list(operands), list(types)
     for index in shared:
         if types[index].dtype is not dtype:
-            promoted[index] = target.cast(operands[index], types[index], dtype)
+            promoted_operands[index] = target.cast(operands[index], types[index], dtype)
             promoted_types[index] = Type(dtype, types[index].shape)
-    return promoted, tuple(promoted_types)
+    return promoted_operands, tuple(promoted_types)

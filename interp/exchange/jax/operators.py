@@ -91,8 +91,8 @@ class JaxBackend:
         self, function: FunctionType, converted: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> Any:
         code, depth = function.__code__, staging_depth()
-        entered = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
-        if entered < depth:
+        entry_depth = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
+        if entry_depth < depth:
             refuse(
                 self,
                 f"recursion of {function.__name__} under a traced condition",

@@ -28,8 +28,8 @@ def limit_resources(size: int) -> None:
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        most = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
-        resource.setrlimit(resource.RLIMIT_AS, (most, MAX_BYTES))
+        memory_limit = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
+        resource.setrlimit(resource.RLIMIT_AS, (memory_limit, MAX_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
 
 

@@ -1,8 +1,8 @@
 """The interpretation of ONNX models: their operators applied, while a function is traced, to symbolic values.
 
-A value is an array of NumPy if it is a constant, a symbolic value, or a sequence (`sequences.py`). What depends on
-small constants alone is computed at once, since shapes and axes must be known. Nothing here infers a type: tracing
-does. A model-local function becomes a function of the program.
+A value is an array of NumPy if it is a constant, a symbolic value, or a sequence (`sequences.py`). A result that
+depends only on small constants is computed at once, since shapes and axes must be known. Nothing here infers a type:
+tracing does. A model-local function becomes a function of the program.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class ModelInterpreter:
         if schema is None:
             message = f"tagloom has no operator {node.op_type} in version {version} of {domain or 'ai.onnx'}"
             raise unsupported("op", message)
-        for name, declared in schema.attributes.items():
-            if declared.required and name not in attributes:
+        for name, declaration in schema.attributes.items():
+            if declaration.required and name not in attributes:
                 raise Malformed(f"{node.op_type} lacks attribute {name!r}", where=user_location())
         elements = check_dtypes(schema, operands)
         row = find_operator(domain, node.op_type, version)
@@ -170,9 +170,9 @@ class ModelInterpreter:
         self, row: Operator, call: NodeCall, operands: Sequence[Any], attributes: dict[str, Any]
     ) -> Sequence[Any]:
         """The results of an operator by its row; computed at once if they depend on small constants alone."""
-        unknown = attributes.keys() - (attributes if row.attributes is None else row.attributes)
-        if unknown:
-            raise unsupported("attribute", f"{row.name} has no attribute {sorted(unknown)[0]!r} here")
+        unknown_names = attributes.keys() - (attributes if row.attributes is None else row.attributes)
+        if unknown_names:
+            raise unsupported("attribute", f"{row.name} has no attribute {sorted(unknown_names)[0]!r} here")
         if row.takes_output_count:
             attributes["output_count"] = len(call.node.output)
         if row.takes_call:
@@ -237,9 +237,9 @@ class ModelInterpreter:
                 raise Malformed("functions nest too deep", required=f"{MAX_DEPTH} at most", got=function.name)
             self.evaluate_nodes(needed_nodes(function, len(node.output)), environment, opsets)
         except NeedsConstant as error:
-            needed = reachable_names(function.node, error.names)
+            needed_names = reachable_names(function.node, error.names)
             inputs = zip(function.input, node.input, operands, strict=False)
-            names = {outer for inner, outer, operand in inputs if inner in needed and not is_static(operand)}
+            names = {outer for inner, outer, operand in inputs if inner in needed_names and not is_static(operand)}
             raise NeedsConstant(names, error.operator) from None
         finally:
             self.call_stack.pop()
@@ -266,10 +266,10 @@ class ModelInterpreter:
             try:
                 return self.call_with_constants(function, node, operands, attributes, constants)
             except NeedsConstant as error:
-                needed = {position for position, name in enumerate(node.input) if name in error.names}
-                if not any(isinstance(operands[k], np.ndarray) for k in needed - positions):
+                constant_positions = {position for position, name in enumerate(node.input) if name in error.names}
+                if not any(isinstance(operands[k], np.ndarray) for k in constant_positions - positions):
                     raise
-                positions |= needed
+                positions |= constant_positions
 
     def call_with_constants(
         self,
@@ -344,7 +344,7 @@ class Body:
 
 
 def value_key(value: Any) -> Any:
-    """A key made of all that is known about a value before the run."""
+    """A key of a value: everything that is known about it before the run."""
     match value:
         case None:
             return None
@@ -363,12 +363,12 @@ def value_key(value: Any) -> Any:
 
 def needed_nodes(function: onnx.FunctionProto, count: int) -> list[onnx.NodeProto]:
     """The nodes of a function that its first results need."""
-    needed = {name for name in function.output[:count] if name}
+    needed_names = {name for name in function.output[:count] if name}
     nodes = []
     for node in reversed(function.node):
-        if needed & set(node.output):
+        if needed_names & set(node.output):
             nodes.append(node)
-            needed |= used_names(node)
+            needed_names |= used_names(node)
     return nodes[::-1]
 
 
@@ -383,11 +383,11 @@ def resolve_attributes(node: onnx.NodeProto, environment: Environment) -> onnx.N
     for attribute in node.attribute:
         source = environment.get(f"@{attribute.ref_attr_name}") if attribute.ref_attr_name else attribute
         if source is not None:
-            copied = result.attribute.add()
-            copied.CopyFrom(source)
-            copied.name = attribute.name
+            copy = result.attribute.add()
+            copy.CopyFrom(source)
+            copy.name = attribute.name
             if source is not attribute and source.type == onnx.AttributeProto.GRAPH:
-                copied.ref_attr_name = attribute.ref_attr_name
+                copy.ref_attr_name = attribute.ref_attr_name
     return result
 
 
@@ -419,9 +419,11 @@ def reachable_names(nodes: Iterable[onnx.NodeProto], names: Collection[str]) -> 
     reached, pending = set(names), list(names)
     while pending:
         producer = producers.get(pending.pop())
-        new = set() if producer is None or producer.op_type in ("Shape", "Size") else used_names(producer) - reached
-        reached |= new
-        pending += new
+        unvisited = (
+            set() if producer is None or producer.op_type in ("Shape", "Size") else used_names(producer) - reached
+        )
+        reached |= unvisited
+        pending += unvisited
     return reached
 
 
@@ -458,12 +460,12 @@ def check_dtypes(schema: Any, operands: Sequence[Any]) -> dict[str, int]:
 
 def with_storage_types(schema: Any, elements: Mapping[str, int], results: Sequence[Any]) -> list[Any]:
     """The results of a row that takes carriers, with their storage types."""
-    typed = []
+    typed_results = []
     for position, result in enumerate(results):
         formal = schema.outputs[min(position, len(schema.outputs) - 1)]
         storage = storage_type(elements.get(formal.type_str, onnx.TensorProto.UNDEFINED))
-        typed.append(None if result is None else with_storage(result, storage))
-    return typed
+        typed_results.append(None if result is None else with_storage(result, storage))
+    return typed_results
 
 
 def element_of(value: Any) -> int:

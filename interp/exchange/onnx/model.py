@@ -123,9 +123,9 @@ class ImportedModel:
     def function(self, constants: Mapping[str, Any]) -> Function:
         """The function of the inputs that are not constants."""
         infos = {parameter.name: parameter for parameter in (*self.inputs, *self.defaults)}
-        unknown = constants.keys() - infos.keys()
-        if unknown:
-            raise Usage(f"the model has no input {sorted(unknown)[0]!r}", required=", ".join(infos))
+        unknown_names = constants.keys() - infos.keys()
+        if unknown_names:
+            raise Usage(f"the model has no input {sorted(unknown_names)[0]!r}", required=", ".join(infos))
         fixed = {name: as_input(value, infos[name]) for name, value in constants.items()}
         inputs = [parameter for parameter in self.inputs if parameter.name not in fixed]
         types = [None if type_ is None else leaf_type(type_) for type_ in map(declared_type, inputs)]
@@ -156,7 +156,7 @@ class ImportedModel:
             raise refusal from None
         if any(result is None for result in results):
             raise unsupported("construct", "the model returns an optional value that is empty")
-        results = [list(each.items) if isinstance(each, ItemSequence) else carrier_of(each) for each in results]
+        results = [list(result.items) if isinstance(result, ItemSequence) else carrier_of(result) for result in results]
         return results[0] if len(results) == 1 else tuple(results)
 
     def undetermined_inputs(self, names: Collection[str], values: Mapping[str, Any]) -> list[str]:
@@ -174,12 +174,14 @@ class ImportedModel:
             try:
                 function.trace(*(value for _, value in remaining))
             except Unsupported as error:
-                new = [parameter.name for parameter, _ in remaining if parameter.name in error.undetermined_inputs]
-                if not new:
+                additional_names = [
+                    parameter.name for parameter, _ in remaining if parameter.name in error.undetermined_inputs
+                ]
+                if not additional_names:
                     raise
                 constants = {
                     **constants,
-                    **{parameter.name: value for parameter, value in remaining if parameter.name in new},
+                    **{parameter.name: value for parameter, value in remaining if parameter.name in additional_names},
                 }
                 continue
             return function, [value for _, value in remaining]
@@ -210,8 +212,8 @@ def as_input(value: Any, info: onnx.ValueInfoProto) -> Any:
     if storage is not None:
         array = np.asarray(value)
         carrier = array.astype(storage.carrier.numpy) if array.dtype == storage.numpy else value
-        admitted = np.asarray(admit(carrier, declared_type(info)))
-        return StorageArray(unpack_carrier(admitted, storage), storage)
+        admitted_array = np.asarray(admit(carrier, declared_type(info)))
+        return StorageArray(unpack_carrier(admitted_array, storage), storage)
     operand = as_operand(value, info)
     if isinstance(operand, ItemSequence):
         return ItemSequence(tuple(map(np.asarray, operand.items)), operand.element)

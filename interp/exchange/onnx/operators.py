@@ -1,8 +1,8 @@
 """The registry of ONNX's operators: a row an operator, in the file of its family. A row is a Python function that
 applies tagloom's own functions to the operands; its keyword parameters are the attributes, with their defaults.
 
-An operator that changed has a row for each meaning, by the version of the operator set from which it holds. What has no
-row, and a body in ONNX's own definitions, is interpreted by that body.
+An operator that changed has a row for each meaning, by the version of the operator set from which it holds. An operator
+without a row is interpreted by the body that ONNX's own definition gives it, if there is one.
 """
 
 from __future__ import annotations

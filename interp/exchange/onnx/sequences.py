@@ -53,10 +53,10 @@ class PackedSequence(NamedTuple):
 
     def with_rank(self, rank: int) -> PackedSequence:
         """The same sequence, whose rows have room for items of more axes."""
-        missing = rank - self.rank
-        if missing <= 0:
+        new_columns = rank - self.rank
+        if new_columns <= 0:
             return self
-        padding = tl.full((self.length, missing), -1, dtype=tl.int64)
+        padding = tl.full((self.length, new_columns), -1, dtype=tl.int64)
         return PackedSequence(self.elements, tl.concat([padding, self.shapes], axis=1))
 
 
@@ -160,11 +160,11 @@ def join(sequence: ItemSequence | PackedSequence, axis: int, *, new_axis: bool) 
     if not new_axis and position == 0:
         return tl.reshape(sequence.elements, (tl.sum(sequence.shapes[:, 0]), *sizes[1:]))
     tl.assert_(tl.all(sequence.shapes == sequence.shapes[:1]), "the items of a sequence have different shapes")
-    stacked = tl.moveaxis(tl.reshape(sequence.elements, (sequence.length, *sizes)), 0, position)
+    stack = tl.moveaxis(tl.reshape(sequence.elements, (sequence.length, *sizes)), 0, position)
     if new_axis:
-        return stacked
+        return stack
     sizes[position] = sizes[position] * sequence.length
-    return tl.reshape(stacked, tuple(sizes))
+    return tl.reshape(stack, tuple(sizes))
 
 
 def unpack(elements: np.ndarray[Any, Any], shapes: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:

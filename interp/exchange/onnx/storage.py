@@ -107,7 +107,7 @@ def storage_of(value: Any) -> StorageType | None:
 
 
 def carrier_of(value: Any) -> Any:
-    """A value as rows take it that know no storage types."""
+    """The carrier of a value, for rows that know no storage types; a value without one, unchanged."""
     return value.carrier if isinstance(value, StorageArray) else value
 
 
@@ -148,12 +148,12 @@ def low_bits(x: Any, type_: StorageType) -> Any:
 def round_to_storage(x: Any, type_: StorageType, saturate: bool, round_mode: str) -> Any:
     """Numbers of float32 or float64 rounded to values of a storage type, in its carrier."""
     starts, magnitudes = rounding_constants(type_, type_of(x).dtype, saturate, round_mode)
-    rounded = tl.take(magnitudes, tl.searchsorted(starts, tl.abs(x), side="right"))
+    result = tl.take(magnitudes, tl.searchsorted(starts, tl.abs(x), side="right"))
     if type_ is not StorageType.FLOAT8E8M0:
-        rounded = tl.copysign(rounded, tl.astype(x, type_.carrier))
+        result = tl.copysign(result, tl.astype(x, type_.carrier))
     if type_ in UNSIGNED_ZERO:
-        rounded = tl.add(rounded, np.asarray(0, type_.carrier.numpy))
-    return tl.where(tl.isnan(x), unpack_carrier(np.asarray(np.nan), type_), rounded)
+        result = tl.add(result, np.asarray(0, type_.carrier.numpy))
+    return tl.where(tl.isnan(x), unpack_carrier(np.asarray(np.nan), type_), result)
 
 
 @cache
@@ -170,8 +170,8 @@ CONSTANTS = CapturedConstants()
 def rounding_tables(
     type_: StorageType, dtype: DType, saturate: bool, round_mode: str = "up"
 ) -> tuple[Floats, npt.NDArray[Any]]:
-    """The magnitudes to which those of a dtype are rounded, in increasing order, and from which number on each but the
-    first is the result.
+    """For each magnitude but the first, the least number of the dtype that is rounded to it; and the magnitudes, in
+    increasing order.
 
     >>> starts, magnitudes = rounding_tables(StorageType.FLOAT4E2M1, dtypes.float32, True)
     >>> magnitudes
@@ -199,7 +199,7 @@ def rounding_tables(
 
 
 Starts: TypeAlias = Callable[[Floats, Floats, np.dtype[Any]], Floats]
-"""From which number on, between neighbours, the upper one is the result; in a dtype."""
+"""Returns the least number, in a dtype, that is rounded to the upper one of two neighbours."""
 
 
 def convert(numbers: Floats, dtype: np.dtype[Any]) -> Floats:

@@ -30,7 +30,7 @@ _LAMBDA, _LET, _LETS = map(Identifier, ("lambda", "let", "let*"))
 
 def gradient_definitions(definitions: dict[str, Definition], main: str, positions: tuple[int, ...]) -> list[Definition]:
     """The functions of the program of a gradient by these parameters; the last one is its main function."""
-    converted = [_Converter().convert(definition) for definition in definitions.values()]
+    converted_definitions = [_Converter().convert(definition) for definition in definitions.values()]
     parameters = definitions[main].parameters
     duals = tuple(Identifier(f"d{name}") for name in parameters)
     adjoints = tuple((Identifier("adjoint"), duals[position]) for position in positions)
@@ -38,7 +38,7 @@ def gradient_definitions(definitions: dict[str, Definition], main: str, position
     seed = (_LAMBDA, (Identifier("result"),), (Identifier("seed"), Identifier("result")))
     bindings = tuple((dual, (Identifier("variable"), name)) for dual, name in zip(duals, parameters, strict=True))
     body = (_LETS, bindings, (_BEGIN, (_CALL, _name(main), *duals, seed), result))
-    return [*converted, Definition(Identifier(f"grad_{main}"), parameters, body)]
+    return [*converted_definitions, Definition(Identifier(f"grad_{main}"), parameters, body)]
 
 
 def _name(function: str) -> Identifier:
@@ -99,9 +99,9 @@ class _Converter:
             value = self.fresh_name(name)
             return (_LETS, ((value, expression),), self.apply(continuation, value))
         value = self.fresh_name(name)
-        continued = self.apply(continuation, value)
+        continuation_call = self.apply(continuation, value)
         backward = (_BACKWARD, expression[0], value, *expression[1:])
-        return (_LETS, ((value, (_DUAL, *expression)),), (_BEGIN, continued, backward))
+        return (_LETS, ((value, (_DUAL, *expression)),), (_BEGIN, continuation_call, backward))
 
     def _bindings(
         self, bindings: list[tuple[Identifier, Expression]], body: Expression, continuation: Continuation

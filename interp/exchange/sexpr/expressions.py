@@ -64,15 +64,15 @@ def format_expression(expression: Expression, indent: int = 0) -> str:
         return line
     head = [_in_one_line(part) for part in expression[: _head_length(expression)]]
     lines = ["(" + " ".join(head)]
-    rest = list(expression[len(head) :])
+    items = list(expression[len(head) :])
     if expression[0] in ("let*", "let"):
-        bindings = rest.pop(0)
+        bindings = items.pop(0)
         start = f"{lines[0]} ("
         margin = indent + len(start)
         texts = [f"({name} {format_expression(value, margin + len(name) + 2)})" for name, value in bindings]
         lines = [start + f"\n{' ' * margin}".join(texts) + ")"]
     margin = indent + (4 if expression[0] == "if" else 2)
-    lines += [" " * margin + format_expression(part, margin) for part in rest]
+    lines += [" " * margin + format_expression(part, margin) for part in items]
     return "\n".join(lines) + ")"
 
 
@@ -113,8 +113,8 @@ def read_expressions(text: str) -> list[Expression]:
         elif token == ")":
             if len(stack) == 1:
                 raise Malformed("a ) closes nothing", got=text[-60:])
-            closed = tuple(stack.pop())
-            stack[-1].append(closed)
+            items = tuple(stack.pop())
+            stack[-1].append(items)
         else:
             stack[-1].append(_read_atom(token))
     if len(stack) > 1:

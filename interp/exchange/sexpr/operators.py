@@ -1,7 +1,7 @@
 """Operators for S-expressions: converted Python is staged to a program of functions, each defined once.
 
 A Python function that is called with a symbolic argument becomes a function of the program, and the call becomes a call
-of the program, so recursion needs nothing special. A loop becomes a local function that calls itself. Each expression
+of the program, so recursion needs no special case. A loop becomes a local function that calls itself. Each expression
 is written once, in the order of evaluation, as a binding of a `let*`.
 """
 
@@ -310,9 +310,9 @@ class SexprBackend:
         tree = split(tuple(bound.arguments.values()))
         cells = [cell for cell in _cells([function]) if self.is_symbolic(CellPlace(cell, "").read())]
         code, depth = function.__code__, staging_depth()
-        entered = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
+        entry_depth = next((outer for traced_code, outer in reversed(self.codes) if traced_code is code), depth)
         is_symbolic_call = bool(cells) or any(map(self.is_symbolic, tree.leaves))
-        if entered < depth or (is_symbolic_call and (self.owner is None or _is_recursive(function))):
+        if entry_depth < depth or (is_symbolic_call and (self.owner is None or _is_recursive(function))):
             return self._call_staged(function, converted, bound, tree, cells)
         self.codes.append((code, depth))
         try:
@@ -339,13 +339,13 @@ class SexprBackend:
                 if code is function.__code__ and staged_function.is_open
             ]
             if len(versions) >= MAX_VERSIONS:
-                what = f"{function.__name__}, whose arguments have a different structure in each recursive call,"
-                refuse(self, what, "pass numbers, arrays, and objects that stay the same")
+                subject = f"{function.__name__}, whose arguments have a different structure in each recursive call,"
+                refuse(self, subject, "pass numbers, arrays, and objects that stay the same")
             names = [self.fresh_name(name) for name in _parameter_names(bound, tree)]
-            captured = [self.fresh_name("captured") for _ in cells]
+            captured_names = [self.fresh_name("captured") for _ in cells]
             staged = _StagedFunction(
                 self.fresh_name(function.__name__),
-                [*names, *captured],
+                [*names, *captured_names],
                 keep_alive=[function, *contents, *bound.arguments.values()],
             )
             self.staged_functions[key] = staged
@@ -376,7 +376,7 @@ class SexprBackend:
         cells: Sequence[CellType],
     ) -> None:
         """Stage the body of a function, again where its result turns out to have another structure."""
-        outer, before = self.owner, [cell.cell_contents for cell in cells]
+        outer, old_contents = self.owner, [cell.cell_contents for cell in cells]
         self.owner, staged.is_open = staged, True
         try:
             while True:
@@ -418,15 +418,15 @@ class SexprBackend:
             ) from None
         finally:
             self.owner, staged.is_open = outer, False
-            for cell, content in zip(cells, before, strict=True):
+            for cell, content in zip(cells, old_contents, strict=True):
                 cell.cell_contents = content
 
     def _check_changes(self, staged: _StagedFunction, journal: Journal) -> None:
         outer_cells = {id(cell) for cell in _cells(staged.keep_alive)}
         for place, _ in journal.originals.values():
             if not isinstance(place, CellPlace) or id(place.cell) in outer_cells:
-                what = f"{staged.name}, which changes {place.label} and is a function of the program,"
-                refuse(self, what, "return the value")
+                subject = f"{staged.name}, which changes {place.label} and is a function of the program,"
+                refuse(self, subject, "return the value")
 
     def call_other(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         try:
@@ -474,8 +474,8 @@ def _callees(function: FunctionType) -> list[FunctionType]:
     for code in codes:  # a worklist: the loop appends to it
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
     values = [function.__globals__.get(name) for code in codes for name in code.co_names]
-    closed = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
-    unwrapped = [getattr(value, "_python", value) for value in (*values, *closed)]
+    closure_values = [CellPlace(cell, "").read() for cell in function.__closure__ or ()]
+    unwrapped = [getattr(value, "_python", value) for value in (*values, *closure_values)]
     return [function for function in unwrapped if isinstance(function, FunctionType) and is_convertible(function)]
 
 
@@ -593,7 +593,7 @@ class SexprProgram:
 def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
     """Stage a Python function to S-expressions, all its parameters symbolic.
 
-    Raises Usage where it cannot be converted, and Invalid (F4, V5) for what S-expressions do not have.
+    Raises Usage where it cannot be converted, and Invalid (F4, V5) for a feature that S-expressions lack.
     """
     python = underlying_function(getattr(function, "_python", function))
     backend = SexprBackend()
@@ -602,12 +602,12 @@ def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
         reason = unconverted_reason(python.__code__)
         raise Usage(f"{python.__name__} cannot be staged", got=reason, where=definition_location(python.__code__))
     signature = inspect.signature(python)
-    named = [
+    parameters = [
         parameter
         for parameter in signature.parameters.values()
         if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
-    values = {parameter.name: SexprValue(backend, Identifier(parameter.name)) for parameter in named}
+    values = {parameter.name: SexprValue(backend, Identifier(parameter.name)) for parameter in parameters}
     bound = inspect.BoundArguments(signature, values)
     operators.call(python, *bound.args, **bound.kwargs)
     staged = list(backend.staged_functions.values())
@@ -616,4 +616,6 @@ def to_sexpr(function: Callable[..., Any]) -> SexprProgram:
     definitions = [
         _renumber(Definition(definition.name, tuple(definition.parameters), definition.body)) for definition in staged
     ]
-    return SexprProgram([*definitions[1:], definitions[0]], definitions[0].name, signature.replace(parameters=named))
+    return SexprProgram(
+        [*definitions[1:], definitions[0]], definitions[0].name, signature.replace(parameters=parameters)
+    )

@@ -53,8 +53,8 @@ def from_jax(function: Callable[..., Any], /, *arguments: Any) -> Function:
 
 
 def trace_all(system: ModuleType, /, *, engine: str = "reference", limits: Limits | None = None) -> JaxCases:
-    """Cases from a program or a test suite of JAX: what functions compute that are passed to `jax.jit` while these
-    cases are recorded.
+    """Record cases from a program or a test suite of JAX: the functions that are passed to `jax.jit` during the
+    recording.
 
     `system` is the module `jax`. Each function is imported once for each choice of shapes, dtypes and static arguments
     with which it is called, runs on an engine within limits (by default, 100,000 firings), and its results are compared

@@ -99,7 +99,7 @@ class ModuleInterpreter:
         }
         """The operation that defines each value of the module."""
         self.used_values: set[int] = set()
-        """The values that results depend on; operations that define no such value are skipped."""
+        """The values on which results depend; operations that define none of them are skipped."""
         for body in bodies:
             collect_used(body, self.used_values)
         self.value_names = {
@@ -211,7 +211,7 @@ class ModuleInterpreter:
 
         shape = types[0].shape if types else ()
         splat_shapes = [operand.shape for operand in operands if isinstance(operand, Splat)]
-        if row.is_elementwise and splat_shapes and all(each == shape for each in splat_shapes):
+        if row.is_elementwise and splat_shapes and all(splat_shape == shape for splat_shape in splat_shapes):
             array_operands = [operand for operand in operands if not isinstance(operand, Splat)]
             scalars = [operand.value if isinstance(operand, Splat) else operand for operand in operands]
             if any(shape_of(operand) == shape for operand in array_operands):
@@ -311,26 +311,26 @@ def fold_constants(compute: Any, operands: Sequence[Any]) -> Sequence[Any]:
         return list(map(np.asarray, compute()))
 
 
-def collect_used(block: OperationBlock, used: set[int]) -> None:
+def collect_used(block: OperationBlock, used_values: set[int]) -> None:
     """Add the values that the results of a block depend on, including those in its regions."""
-    used.update(block.results)
+    used_values.update(block.results)
     for operation in reversed(block.operations[:-1]):
-        if not used.isdisjoint(operation.results):
+        if not used_values.isdisjoint(operation.results):
             for region in reversed(operation.regions):
-                collect_used(region, used)
-            used.update(operation.operands)
+                collect_used(region, used_values)
+            used_values.update(operation.operands)
 
 
 def check_type(row: HloRow, value: Any, type_: Type) -> Any:
     """A result; None if it is unused. Raises Malformed if it does not have the type that the module declares."""
     if value is None:
         return None
-    actual = (value.shape, type_of(value.value).dtype) if isinstance(value, Splat) else None
-    shape, dtype = actual or (shape_of(value), type_of(value).dtype)
+    scalar_form = (value.shape, type_of(value.value).dtype) if isinstance(value, Splat) else None
+    shape, dtype = scalar_form or (shape_of(value), type_of(value).dtype)
     if (tuple(shape), dtype) != (type_.shape, type_.dtype):
-        got = Type(dtype, tuple(shape))
+        actual = Type(dtype, tuple(shape))
         raise Malformed(f"{row.name} does not have the type that the module declares", where=user_location(),
-                        required=type_, got=got)  # fmt: skip
+                        required=type_, got=actual)  # fmt: skip
     return value
 
 

@@ -1,4 +1,5 @@
-"""Cases from other projects: what `jax.jit` compiles while a test suite runs is imported, and run on both systems."""
+"""Cases from other projects: the functions that `jax.jit` compiles while a test suite runs are imported, and run on
+both systems."""
 
 from __future__ import annotations
 
@@ -61,8 +62,8 @@ class JaxCases(Sequence[JaxCase]):
         """A line for each case that is not alike, and one of counts."""
         counts = Counter(case.verdict for case in self.cases)
         words = [f"{count} {verdict}" for verdict, count in sorted(counts.items())] or ["none"]
-        others = [str(case) for case in self.cases if case.verdict != "alike"]
-        return "\n".join([*others, f"cases of jax.jit: {', '.join(words)}"])
+        failures = [str(case) for case in self.cases if case.verdict != "alike"]
+        return "\n".join([*failures, f"cases of jax.jit: {', '.join(words)}"])
 
     def __enter__(self) -> JaxCases:
         return self.start()
@@ -79,7 +80,7 @@ class JaxCases(Sequence[JaxCase]):
         return self
 
     def stop(self) -> None:
-        """Record no more; `jax.jit` is what it was."""
+        """Stop recording, and restore `jax.jit`."""
         if self._jit is not None:
             jax.jit, self._jit = self._jit, None
 
@@ -142,12 +143,12 @@ class SplitCall:
         self.types: tuple[Any, ...] = ()
         """The shapes and dtypes of the arrays in JAX."""
         self.signature: Any = None
-        """What JAX compiles the function for; None for a call in the trace of another function, or with values that are
-        not arrays of numbers."""
+        """The types and static arguments for which JAX compiles the function; None for a call in the trace of another
+        function, or with values that are not arrays of numbers."""
         if not any(isinstance(leaf, jax.core.Tracer) for leaf in self.leaves):
             with suppress(TypeError):  # a value that is no array, or a static argument that has no hash
                 self.types = jax.eval_shape(lambda *leaves: leaves, *self.leaves)
-                types = tuple((each.shape, np.dtype(each.dtype), each.weak_type) for each in self.types)
+                types = tuple((type_.shape, np.dtype(type_.dtype), type_.weak_type) for type_ in self.types)
                 static = tuple(self.arguments[k] for k in sorted(self.static)), tuple(sorted(self.keywords.items()))
                 hash(static)
                 self.signature = types, self.structure, static
@@ -199,32 +200,34 @@ def make_case(
     """The case of a call and of JAX's results."""
     name = split.name
     try:
-        imported = import_function(split.as_function(), split.types)
-        outcome = imported.run(*arguments, engine=engine, limits=limits)
+        imported_function = import_function(split.as_function(), split.types)
+        outcome = imported_function.run(*arguments, engine=engine, limits=limits)
     except TagloomError as error:
         return JaxCase(name, arguments, "refused", str(error).partition("\n")[0])
     if outcome.status == "Exhausted":
-        return JaxCase(name, arguments, "unfinished", str(outcome.error).partition("\n")[0], imported)
+        return JaxCase(name, arguments, "unfinished", str(outcome.error).partition("\n")[0], imported_function)
     if outcome.status != "Returned":
-        return JaxCase(name, arguments, "differs", str(outcome.error).partition("\n")[0], imported)
-    got = jax.tree_util.tree_leaves(outcome.value)
-    for position, (one, other) in enumerate(zip(required, got, strict=True)):
-        if not is_close(np.asarray(one), np.asarray(other)):
-            return JaxCase(name, arguments, "differs", f"result {position} is {other}, and {one} in JAX", imported)
-    return JaxCase(name, arguments, "alike", "", imported)
+        return JaxCase(name, arguments, "differs", str(outcome.error).partition("\n")[0], imported_function)
+    actual = jax.tree_util.tree_leaves(outcome.value)
+    for position, (expected, result) in enumerate(zip(required, actual, strict=True)):
+        if not is_close(np.asarray(expected), np.asarray(result)):
+            return JaxCase(
+                name, arguments, "differs", f"result {position} is {result}, and {expected} in JAX", imported_function
+            )
+    return JaxCase(name, arguments, "alike", "", imported_function)
 
 
-def is_close(required: np.ndarray[Any, Any], got: np.ndarray[Any, Any]) -> bool:
+def is_close(required: np.ndarray[Any, Any], actual: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays have one dtype and shape and equal elements; floats may differ by rounding.
 
     >>> is_close(np.float32([1, np.nan]), np.float32([1.00001, np.nan])), is_close(np.int32(1), np.int32(2))
     (True, False)
     """
-    if (required.dtype, required.shape) != (got.dtype, got.shape):
+    if (required.dtype, required.shape) != (actual.dtype, actual.shape):
         return False
     if required.dtype.kind in "biu":
-        return bool(np.array_equal(required, got))
+        return bool(np.array_equal(required, actual))
     tolerance = TOLERANCES[required.dtype.itemsize]
-    wide, other = required.astype(np.float64), got.astype(np.float64)
+    wide, other = required.astype(np.float64), actual.astype(np.float64)
     largest = np.max(np.abs(wide), initial=0.0, where=np.isfinite(wide))
     return bool(np.allclose(other, wide, rtol=tolerance, atol=tolerance * largest, equal_nan=True))

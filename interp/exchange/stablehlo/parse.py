@@ -52,8 +52,8 @@ def limit_resources(size: int) -> None:
     with suppress(ImportError, OSError, ValueError):
         import resource
 
-        most = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
-        resource.setrlimit(resource.RLIMIT_AS, (most, MAX_BYTES))
+        memory_limit = min(BASE_BYTES + BYTES_PER_BYTE * size, MAX_BYTES)
+        resource.setrlimit(resource.RLIMIT_AS, (memory_limit, MAX_BYTES))
         resource.setrlimit(resource.RLIMIT_CPU, (MAX_SECONDS, MAX_SECONDS + 5))
 
 
@@ -89,8 +89,8 @@ def describe_module(module: Any, text: str | None) -> dict[str, Any]:
     operations = [operation for function in module.body.operations for operation in walk_operations(function.operation)]
     if text is None or not all(is_in_text(line_of(operation), text.splitlines()) for operation in operations):
         text = module.operation.get_asm(large_elements_limit=LARGE_ELEMENTS)
-        printed = ir.Module.parse(text, context=module.context)
-        twins = [twin for function in printed.body.operations for twin in walk_operations(function.operation)]
+        parsed_module = ir.Module.parse(text, context=module.context)
+        twins = [twin for function in parsed_module.body.operations for twin in walk_operations(function.operation)]
     else:
         twins = operations
     writer = ModuleWriter(text.splitlines())
@@ -199,7 +199,7 @@ class ModuleWriter:
         twin = self.twins[operation]
         line, column = line_of(twin) or (1, 1)
         location = str(operation.location)
-        named, python = NAME_LOCATION.match(location), PYTHON_LOCATION.search(location)
+        name_match, python = NAME_LOCATION.match(location), PYTHON_LOCATION.search(location)
         if python and line <= len(self.lines):
             comment = f"  // {os.path.basename(python[1])}:{python[2]}"
             if not self.lines[line - 1].endswith(comment):
@@ -214,7 +214,7 @@ class ModuleWriter:
             "types": [tensor_type(result.type) for result in operation.results],
             "line": line,
             "column": column - 1,
-            "origin": named[1] if named else "",
+            "origin": name_match[1] if name_match else "",
             "frames": python_frames(location),
         }
 
@@ -263,8 +263,8 @@ def count_common_frames(operations: Iterable[dict[str, Any]]) -> int:
     >>> count_common_frames([*operations, {"name": "stablehlo.constant", "frames": [["main"]]}])
     2
     """
-    counted = (each for each in operations if each["name"] not in PLACED_IN_CALLERS)
-    stacks = [[frame[0] for frame in each["frames"]] for each in counted if each["frames"]]
+    counted_operations = (operation for operation in operations if operation["name"] not in PLACED_IN_CALLERS)
+    stacks = [[frame[0] for frame in operation["frames"]] for operation in counted_operations if operation["frames"]]
     return sum(1 for _ in takewhile(lambda level: len(set(level)) == 1, zip(*stacks, strict=False)))
 
 
@@ -318,11 +318,13 @@ def read_attribute(operation: Any, name: str) -> Any:
 def tensor_type(type_: Any) -> list[Any]:
     """The element type and the sizes of a type; an open size is None, and so are the sizes of a type without arrays."""
     try:
-        ranked = ir.RankedTensorType(type_)
+        ranked_type = ir.RankedTensorType(type_)
     except (ValueError, TypeError):
         return [str(type_), None]
-    sizes = [None if ranked.is_dynamic_dim(axis) else ranked.get_dim_size(axis) for axis in range(ranked.rank)]
-    return [str(ranked.element_type), sizes]
+    sizes = [
+        None if ranked_type.is_dynamic_dim(axis) else ranked_type.get_dim_size(axis) for axis in range(ranked_type.rank)
+    ]
+    return [str(ranked_type.element_type), sizes]
 
 
 def attribute_value(attribute: Any) -> Any:

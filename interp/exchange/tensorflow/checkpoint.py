@@ -71,12 +71,12 @@ def block_entries(content: bytes, offset: int, size: int) -> Iterator[tuple[byte
     end, position, key = size - 4 - 4 * restart_count, 0, b""
     while position < end:
         shared, position = read_varint(block, position)
-        own, position = read_varint(block, position)
+        suffix_size, position = read_varint(block, position)
         length, position = read_varint(block, position)
-        if shared > len(key) or position + own + length > end:
+        if shared > len(key) or position + suffix_size + length > end:
             raise Malformed("this index of a checkpoint is damaged", got=f"an entry at byte {offset + position}")
-        key = key[:shared] + bytes(block[position : position + own])
-        position += own
+        key = key[:shared] + bytes(block[position : position + suffix_size])
+        position += suffix_size
         yield key, bytes(block[position : position + length])
         position += length
 
@@ -91,10 +91,10 @@ def read_entry(prefix: Path, shard_count: int, entry: Message) -> Any:
     path = prefix.with_name(f"{prefix.name}.data-{entry.shard_id:05d}-of-{shard_count:05d}")
     with path_errors(path, "this checkpoint cannot be read"):
         available = path.stat().st_size if path.is_file() else 0
-        needed = element_count(sizes) * dtype.itemsize
-        if entry.size != needed or entry.offset < 0 or entry.offset + needed > available:
-            raise Malformed("this checkpoint is damaged", where=path.name, required=f"{needed:,} bytes of an array",
+        byte_count = element_count(sizes) * dtype.itemsize
+        if entry.size != byte_count or entry.offset < 0 or entry.offset + byte_count > available:
+            raise Malformed("this checkpoint is damaged", where=path.name, required=f"{byte_count:,} bytes of an array",
                             got=f"a file of {available:,}")  # fmt: skip
         with path.open("rb") as file:
             file.seek(entry.offset)
-            return np.frombuffer(file.read(needed), dtype).reshape(sizes)
+            return np.frombuffer(file.read(byte_count), dtype).reshape(sizes)

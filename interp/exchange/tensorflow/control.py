@@ -75,7 +75,7 @@ class ControlAnalysis:
         result: dict[str, LoopFrame] = {}
         frames: dict[str, LoopFrame] = {}
         for node in self.nodes.values():
-            if node.op == "Merge" and any(self.nodes[each.node].op == "NextIteration" for each in node.inputs):
+            if node.op == "Merge" and any(self.nodes[source.node].op == "NextIteration" for source in node.inputs):
                 self.add_variable(node, frames, result)
         for frame in frames.values():
             self.close_frame(frame, result)
@@ -83,19 +83,19 @@ class ControlAnalysis:
 
     def add_variable(self, merge: ForeignNode, frames: dict[str, LoopFrame], result: dict[str, LoopFrame]) -> None:
         """Add a Merge to its frame."""
-        kinds = {self.nodes[each.node].op: self.nodes[each.node] for each in merge.inputs}
+        kinds = {self.nodes[source.node].op: self.nodes[source.node] for source in merge.inputs}
         if set(kinds) != {"Enter", "NextIteration"} or len(merge.inputs) != 2:
             required = "one Enter and one NextIteration"
             raise Malformed(
                 f"Merge {merge.name} does not begin a loop variable", required=required, got=", ".join(kinds)
             )
-        enter, following = kinds["Enter"], kinds["NextIteration"]
+        enter, next_iteration = kinds["Enter"], kinds["NextIteration"]
         name = frame_name(enter)
         frame = frames.setdefault(name, LoopFrame(name))
         frame.merges.append(merge.name)
         frame.enters[merge.name] = enter.name
-        frame.next_values[merge.name] = following.inputs[0]
-        frame.next_controls[merge.name] = following.controls
+        frame.next_values[merge.name] = next_iteration.inputs[0]
+        frame.next_controls[merge.name] = next_iteration.controls
         frame.switches[merge.name] = []
         result[merge.name] = frame
         for consumer in self.graph.consumers[merge.name]:
@@ -114,13 +114,13 @@ class ControlAnalysis:
         exits = []
         for switches in frame.switches.values():
             for switch in switches:
-                exits += [each for each in self.graph.consumers[switch] if each.op == "Exit"]
-        ports = {each.inputs[0].port for each in exits} or {0}
+                exits += [consumer for consumer in self.graph.consumers[switch] if consumer.op == "Exit"]
+        ports = {exit_node.inputs[0].port for exit_node in exits} or {0}
         if len(ports) > 1:
             raise Malformed(f"the Exits of frame {frame.name!r} take both outputs of Switches")
         frame.body_port = 1 - ports.pop()
-        for each in exits:
-            result[each.name] = frame
+        for exit_node in exits:
+            result[exit_node.name] = frame
 
     def inputs_of(self, name: str) -> Iterator[str]:
         """The nodes on whose conditions that of a node depends: its inputs; for a Merge of a frame, only its Enter;
@@ -138,8 +138,8 @@ class ControlAnalysis:
     def gates(self, endpoint: Endpoint) -> Gates:
         """The conditions under which an output is live."""
         node = self.nodes[endpoint.node]
-        own = self.node_gates(endpoint.node)
-        return own | {Gate(self.root(node.inputs[1]), endpoint.port)} if node.op in SWITCHES else own
+        gates = self.node_gates(endpoint.node)
+        return gates | {Gate(self.root(node.inputs[1]), endpoint.port)} if node.op in SWITCHES else gates
 
     def node_gates(self, name: str) -> Gates:
         """The conditions under which a node has live inputs."""
@@ -149,43 +149,49 @@ class ControlAnalysis:
             if current in self.gates_of_nodes:
                 pending.pop()
                 continue
-            missing = [each for each in self.inputs_of(current) if each not in self.gates_of_nodes]
-            if not missing:
+            pending_sources = [source for source in self.inputs_of(current) if source not in self.gates_of_nodes]
+            if not pending_sources:
                 self.gates_of_nodes[current] = self.combine_gates(current)
                 pending.pop()
             elif current in opened:
                 raise Malformed("the graph has a cycle that is not a loop", got=f"node {current}")
             else:
                 opened.add(current)
-                pending += missing
+                pending += pending_sources
         return self.gates_of_nodes[name]
 
     def combine_gates(self, name: str) -> Gates:
         """The conditions of a node, from those of its inputs."""
         node = self.nodes[name]
         if name in self.frames:
-            return frozenset().union(*(self.gates_of_nodes[each] for each in self.inputs_of(name)))
+            return frozenset().union(*(self.gates_of_nodes[source] for source in self.inputs_of(name)))
         if node.op == "Merge":
             predicate, _ = self.choose_predicate(node)
-            common = frozenset.intersection(*(self.gates(each) for each in node.inputs))
+            common = frozenset.intersection(*(self.gates(source) for source in node.inputs))
             return frozenset(gate for gate in common if gate.predicate != predicate)
-        data = (self.gates(each) for each in node.inputs)
-        gates: Gates = frozenset().union(*data, *(self.gates_of_nodes[each] for each in node.controls))
+        data = (self.gates(source) for source in node.inputs)
+        gates: Gates = frozenset().union(*data, *(self.gates_of_nodes[source] for source in node.controls))
         if node.op == "ControlTrigger":  # is live when the nodes before it are dead, too
             return frozenset(gate for gate in gates if gate.predicate.node in self.frames)
         return gates
 
     def choose_predicate(self, merge: ForeignNode) -> tuple[Endpoint, dict[int, int]]:
         """The value that decides which input of a Merge is live, and the input for each of its choices."""
-        gates = [{gate.predicate: gate.port for gate in self.gates(each)} for each in merge.inputs]
+        gates = [{gate.predicate: gate.port for gate in self.gates(source)} for source in merge.inputs]
         is_ever_live = all(
-            len(each) == len(self.gates(source)) for each, source in zip(gates, merge.inputs, strict=True)
+            len(choices) == len(self.gates(source)) for choices, source in zip(gates, merge.inputs, strict=True)
         )
         for predicate in gates[0] if gates and is_ever_live else ():
-            if all(predicate in each for each in gates):
-                sides = {each[predicate]: position for position, each in enumerate(gates)}
-                others = [{key: port for key, port in each.items() if key != predicate} for each in gates]
-                if len(sides) == len(gates) and len(sides) > 1 and all(each == others[0] for each in others):
+            if all(predicate in choices for choices in gates):
+                sides = {choices[predicate]: position for position, choices in enumerate(gates)}
+                other_conditions = [
+                    {key: port for key, port in choices.items() if key != predicate} for choices in gates
+                ]
+                if (
+                    len(sides) == len(gates)
+                    and len(sides) > 1
+                    and all(conditions == other_conditions[0] for conditions in other_conditions)
+                ):
                     return predicate, sides
         message = f"Merge {merge.name} may get two live values or none: its inputs are not the two sides of a Switch"
         raise unsupported("construct", message)
@@ -200,8 +206,10 @@ class ControlAnalysis:
             node = self.nodes[endpoint.node]
             if node.op in SWITCHES and Gate(self.root(node.inputs[1]), endpoint.port) == gate:
                 return node
-            inputs = [] if node.name in self.frames else [each for each in node.inputs if gate in self.gates(each)]
-            sources = (Endpoint(each, -1) for each in self.inputs_of(node.name) if gate in self.node_gates(each))
+            inputs = (
+                [] if node.name in self.frames else [source for source in node.inputs if gate in self.gates(source)]
+            )
+            sources = (Endpoint(name, -1) for name in self.inputs_of(node.name) if gate in self.node_gates(name))
             endpoint = next(iter([*inputs, *sources]))
 
     def root(self, endpoint: Endpoint) -> Endpoint:
@@ -225,13 +233,13 @@ class ControlAnalysis:
         if name not in self.groups:
             predicate, _ = self.choose_predicate(self.nodes[name])
             candidates = self.conditionals[predicate, self.node_gates(name)]
-            ancestors = {each: self.ancestors(each) for each in candidates}
-            levels = {each: sum(other in ancestors[each] for other in candidates) for each in candidates}
+            ancestors = {merge: self.ancestors(merge) for merge in candidates}
+            levels = {merge: sum(other in ancestors[merge] for other in candidates) for merge in candidates}
             merges_by_level: dict[int, list[str]] = {}
-            for each, level in levels.items():
-                merges_by_level.setdefault(level, []).append(each)
+            for merge, level in levels.items():
+                merges_by_level.setdefault(level, []).append(merge)
             for merges in merges_by_level.values():
-                group = BranchGroup(predicate, tuple(merges), {each: candidates[each] for each in merges})
+                group = BranchGroup(predicate, tuple(merges), {merge: candidates[merge] for merge in merges})
                 self.groups.update(dict.fromkeys(merges, group))
         return self.groups[name]
 

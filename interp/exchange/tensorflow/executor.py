@@ -58,13 +58,13 @@ class _ExecutorGraphBuilder:
         """Fires the nodes whose operands are constants."""
         self.location: Location | None = None
         """The line of the node that is added."""
-        names = unique_identifiers(each.node for each in graph.arguments)
+        names = unique_identifiers(argument.node for argument in graph.arguments)
         self.sources: dict[str, Sequence[Source]] = {
-            each.node: [self.builder.argument(name, Type(each.element.dtype, each.shape))]
-            for name, each in zip(names, graph.arguments, strict=True)
+            argument.node: [self.builder.argument(name, Type(argument.element.dtype, argument.shape))]
+            for name, argument in zip(names, graph.arguments, strict=True)
         }
         """The outputs of each node."""
-        self.frame_paths: dict[str, tuple[str, ...]] = {each.node: () for each in graph.arguments}
+        self.frame_paths: dict[str, tuple[str, ...]] = {argument.node: () for argument in graph.arguments}
         """The names of the frames around the outputs of each node, outermost first."""
         self.switch_controls: dict[str, OutputRef] = {}
         """By the name of a Switch, the token that is dead where the Switch is."""
@@ -120,13 +120,13 @@ class _ExecutorGraphBuilder:
     ) -> list[OutputRef]:
         """Add a node; it has the type of its first input if `types` is None."""
         output_types = [self.type_of(inputs[0])] if types is None else types
-        trigger = self.start if all(isinstance(each, Literal) for each in inputs) else None
+        trigger = self.start if all(isinstance(source, Literal) for source in inputs) else None
         return self.builder.node(op, name, inputs, output_types, trigger=trigger, location=self.location, **details)
 
     def controls(self, node: ForeignNode) -> list[OutputRef]:
         """The tokens that are dead where a node that this one must follow is."""
         sources = (self.control_source(name) for name in node.controls)
-        return [each for each in sources if each is not None]
+        return [source for source in sources if source is not None]
 
     def control_source(self, name: str) -> OutputRef | None:
         """A token that is dead where a node is; None if the node never is. A control edge comes from a node, so one
@@ -136,7 +136,7 @@ class _ExecutorGraphBuilder:
             return None
         if node.op == "Switch":
             if name not in self.switch_controls:
-                inputs = [self.value(each) for each in reversed(node.inputs)]
+                inputs = [self.value(endpoint) for endpoint in reversed(node.inputs)]
                 self.switch_controls[name] = self.emit("after", f"{node_name(name)}.control", inputs)[0]
             return self.switch_controls[name]
         source = outputs[0]
@@ -176,7 +176,7 @@ class _ExecutorGraphBuilder:
                     raise unsupported("construct", message, got=f"node {node.name}")
                 self.sources[node.name] = self.emit("trigger", name, self.controls(node) or [LIVE_LITERAL], [BOOL])
             case _:
-                inputs = self.follow(node, [self.value(each) for each in node.inputs])
+                inputs = self.follow(node, [self.value(endpoint) for endpoint in node.inputs])
                 self.sources[node.name] = self.add_operation(node, name, inputs)
 
     def find_frame_path(self, node: ForeignNode) -> tuple[str, ...]:
@@ -224,7 +224,7 @@ class _ExecutorGraphBuilder:
             )
             self.loop_merges.append((node, merge[0]))
             return merge
-        sources = [self.value(each) for each in node.inputs]
+        sources = [self.value(endpoint) for endpoint in node.inputs]
         type_ = self.type_of(sources[0])
         for source in sources[1:]:
             type_ = type_.join(self.type_of(source)) or type_
@@ -241,7 +241,9 @@ class _ExecutorGraphBuilder:
         results: list[Any] = []
 
         def evaluate(*symbols: Any) -> Any:
-            operands: list[Any] = [np.asarray(each.value) if isinstance(each, Literal) else None for each in inputs]
+            operands: list[Any] = [
+                np.asarray(source.value) if isinstance(source, Literal) else None for source in inputs
+            ]
             for position, symbol in zip(positions, symbols, strict=True):
                 operands[position] = symbol
             results[:] = as_results(self.interpreter.apply_row(row, call, operands))
@@ -249,41 +251,45 @@ class _ExecutorGraphBuilder:
 
         types = [leaf_type(self.type_of(inputs[position])) for position in positions]
         parameters = [(f"x{position}", type_) for position, type_ in zip(positions, types, strict=True)]
-        traced = self.interpreter.make_function("operation", self.graph, evaluate, parameters).graph
-        if not positions and all(isinstance(each, np.ndarray) for each in results):
-            return [literal(each) for each in results]
-        return self.splice(traced, node, name, [inputs[position] for position in positions])
+        traced_graph = self.interpreter.make_function("operation", self.graph, evaluate, parameters).graph
+        if not positions and all(isinstance(value, np.ndarray) for value in results):
+            return [literal(value) for value in results]
+        return self.splice(traced_graph, node, name, [inputs[position] for position in positions])
 
-    def splice(self, traced: Graph, node: ForeignNode, name: str, inputs: Sequence[Source]) -> list[OutputRef]:
+    def splice(self, traced_graph: Graph, node: ForeignNode, name: str, inputs: Sequence[Source]) -> list[OutputRef]:
         """Add the nodes of a traced op; returns its outputs."""
-        hidden = traced.hidden_count
-        computing = [number for number, each in enumerate(traced.nodes) if each.op in OPS]
-        entries = [number for number, each in enumerate(traced.nodes) if each.op == "merge"]
-        others = len(traced.nodes) - len(computing) - len(traced.results)
-        if len(traced.arguments) - hidden != len(inputs) or len(entries) != others or len(entries) > len(inputs):
+        hidden = traced_graph.hidden_count
+        computing = [number for number, traced_node in enumerate(traced_graph.nodes) if traced_node.op in OPS]
+        entries = [number for number, traced_node in enumerate(traced_graph.nodes) if traced_node.op == "merge"]
+        hidden_count = len(traced_graph.nodes) - len(computing) - len(traced_graph.results)
+        if (
+            len(traced_graph.arguments) - hidden != len(inputs)
+            or len(entries) != hidden_count
+            or len(entries) > len(inputs)
+        ):
             message = f"{node.op} does not run with dead tokens: it has branches, loops or large constants"
             raise unsupported("construct", message, got=f"node {node.name}")
-        first = next((each for each in inputs if not isinstance(each, Literal)), self.start)
+        first = next((source for source in inputs if not isinstance(source, Literal)), self.start)
         outputs: dict[OutputRef, Source] = {OutputRef(-1, number): first for number in range(hidden)}
-        outputs |= {OutputRef(-1, hidden + position): each for position, each in enumerate(inputs)}
-        sources = traced.sources()
+        outputs |= {OutputRef(-1, hidden + position): source for position, source in enumerate(inputs)}
+        sources = traced_graph.sources()
 
         def port(number: int, position: int) -> Source:
-            constant = traced.nodes[number].ports[position]
+            constant = traced_graph.nodes[number].ports[position]
             return outputs[sources[number, position][0]] if constant is None else constant  # type: ignore[index]
 
         outputs |= {OutputRef(number, 0): port(number, 0) for number in entries}
         for number in computing:
-            each = traced.nodes[number]
-            ports: list[Source] = [port(number, position) for position in range(len(each.ports))]
-            trigger = self.token(ports.pop()) if each.has_trigger else None
-            own_name = name if len(computing) == 1 else f"{name}.{each.name}"
+            traced_node = traced_graph.nodes[number]
+            ports: list[Source] = [port(number, position) for position in range(len(traced_node.ports))]
+            trigger = self.token(ports.pop()) if traced_node.has_trigger else None
+            own_name = name if len(computing) == 1 else f"{name}.{traced_node.name}"
             refs = self.builder.node(
-                each.op, own_name, ports, [output.type for output in each.outputs], trigger=trigger,
-                attributes=each.attributes, location=self.location,
+                traced_node.op, own_name, ports, [output.type for output in traced_node.outputs], trigger=trigger,
+                attributes=traced_node.attributes, location=self.location,
             )  # fmt: skip
             outputs |= {OutputRef(number, position): ref for position, ref in enumerate(refs)}
-        return [self.token(port(number, 0)) for number in traced.results]
+        return [self.token(port(number, 0)) for number in traced_graph.results]
 
     # Loops
 
@@ -317,9 +323,9 @@ class _ExecutorGraphBuilder:
     def close_loops(self) -> None:
         """Connect what comes from the end of an iteration: the NextIterations, and whether there is another one."""
         for node, merge in self.loop_merges:
-            for each in node.inputs:
-                if each.node in self.next_iterations:
-                    self.builder.connect_new_port(self.next_iterations[each.node], merge.node)
+            for endpoint in node.inputs:
+                if endpoint.node in self.next_iterations:
+                    self.builder.connect_new_port(self.next_iterations[endpoint.node], merge.node)
         self.location = None
         for frame, name, merge in self.invariants:
             self.builder.connect_new_port(self.emit_next_iteration(f"{name}.next", merge, frame), merge.node)
@@ -336,18 +342,18 @@ def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     NextIterations. Raises Malformed if there is another cycle."""
     order: dict[str, ForeignNode] = {}
     opened: set[str] = set()
-    pending = sorted(graph.reachable_nodes([each.node for each in graph.results]))
+    pending = sorted(graph.reachable_nodes([endpoint.node for endpoint in graph.results]))
     while pending:
         node = graph.nodes[pending[-1]]
-        missing = [name for name in early_predecessors(graph, node) if name not in order]
-        if node.name in order or not missing:
+        pending_predecessors = [name for name in early_predecessors(graph, node) if name not in order]
+        if node.name in order or not pending_predecessors:
             order.setdefault(node.name, node)
             pending.pop()
         elif node.name in opened:
             raise Malformed("the graph has a cycle that is not a loop", got=f"node {node.name}")
         else:
             opened.add(node.name)
-            pending += missing
+            pending += pending_predecessors
     return list(order.values())
 
 
@@ -359,15 +365,15 @@ def early_predecessors(graph: ForeignGraph, node: ForeignNode) -> list[str]:
 
 def is_loop_merge(graph: ForeignGraph, node: ForeignNode) -> bool:
     """Whether a node is the Merge of a loop variable."""
-    return node.op == "Merge" and any(graph.nodes[each.node].op == "NextIteration" for each in node.inputs)
+    return node.op == "Merge" and any(graph.nodes[source.node].op == "NextIteration" for source in node.inputs)
 
 
 def enters_of(graph: ForeignGraph, merge: ForeignNode) -> list[str]:
     """The Enters that lead to the Merge of a loop variable. Raises Malformed if something else does."""
-    names = [each.node for each in merge.inputs if graph.nodes[each.node].op != "NextIteration"]
+    names = [source.node for source in merge.inputs if graph.nodes[source.node].op != "NextIteration"]
     if not names or any(graph.nodes[name].op != "Enter" for name in names):
-        got = ", ".join(graph.nodes[name].op for name in names)
-        raise Malformed(f"Merge {merge.name} does not begin a loop variable", required="an Enter", got=got)
+        ops = ", ".join(graph.nodes[name].op for name in names)
+        raise Malformed(f"Merge {merge.name} does not begin a loop variable", required="an Enter", got=ops)
     return names
 
 

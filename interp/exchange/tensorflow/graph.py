@@ -95,9 +95,9 @@ class ForeignGraph:
 
     def source(self, endpoint: Endpoint, ops: Collection[str]) -> Endpoint:
         """The output from which a value comes through nodes of these ops, which take their value as first input."""
-        seen = set()
-        while endpoint not in seen:
-            seen.add(endpoint)
+        visited = set()
+        while endpoint not in visited:
+            visited.add(endpoint)
             node = self.nodes[endpoint.node]
             if node.op not in ops or not node.inputs:
                 break
@@ -108,9 +108,9 @@ class ForeignGraph:
         """The nodes on which nodes depend, these included."""
         reached, pending = set(names), list(names)
         while pending:
-            new = [name for name in self.nodes[pending.pop()].predecessors if name not in reached]
-            reached.update(new)
-            pending += new
+            unvisited = [name for name in self.nodes[pending.pop()].predecessors if name not in reached]
+            reached.update(unvisited)
+            pending += unvisited
         return reached
 
 
@@ -130,8 +130,8 @@ class GraphLibrary(NamedTuple):
 
 def read_library(message: Message) -> GraphLibrary:
     """The functions of a graph."""
-    definitions = {each.signature.name: each for each in message.library.function}
-    return GraphLibrary({name: each.signature for name, each in definitions.items()}, definitions)
+    definitions = {function.signature.name: function for function in message.library.function}
+    return GraphLibrary({name: definition.signature for name, definition in definitions.items()}, definitions)
 
 
 def read_nodes(messages: Sequence[Message], library: GraphLibrary, arguments: Sequence[str]) -> dict[str, ForeignNode]:
@@ -161,14 +161,14 @@ def read_nodes(messages: Sequence[Message], library: GraphLibrary, arguments: Se
 
 def read_endpoint(text: str, ops: Mapping[str, str], library: GraphLibrary) -> Endpoint:
     """The output that a text names: NODE or NODE:NUMBER in graphs, and NODE:OUTPUT:NUMBER in functions."""
-    name, *rest = text.split(":")
+    name, *numbers = text.split(":")
     try:
-        if len(rest) == 2:
-            return Endpoint(name, library.output_offset(ops.get(name, ""), rest[0]) + int(rest[1]))
-        port = int(rest[0]) if rest else 0
+        if len(numbers) == 2:
+            return Endpoint(name, library.output_offset(ops.get(name, ""), numbers[0]) + int(numbers[1]))
+        port = int(numbers[0]) if numbers else 0
     except ValueError:
         port = -1
-    if len(rest) > 2 or port < 0:
+    if len(numbers) > 2 or port < 0:
         raise Malformed("this is not the name of a value", required="NODE or NODE:NUMBER", got=repr(text[:60]))
     return Endpoint(name, port)
 
@@ -189,7 +189,7 @@ def read_function(definition: Message, library: GraphLibrary) -> ForeignGraph:
             raise Malformed(f"function {signature.name} does not say what it returns as {argument.name}")
         results.append(existing_endpoint(definition.ret[argument.name], ops, library))
     controls = [name for name in definition.control_ret.values() if name in nodes]
-    arguments = [GraphArgument(each.name, ElementType(each.type)) for each in signature.input_arg]
+    arguments = [GraphArgument(parameter.name, ElementType(parameter.type)) for parameter in signature.input_arg]
     return ForeignGraph(signature.name, nodes, arguments, results, controls)
 
 
@@ -208,19 +208,19 @@ def read_graph(
     which results depend, and its results are the first outputs of the nodes that no node follows."""
     library = read_library(message)
     nodes = read_nodes(message.node, library, [])
-    ops = {each: node.op for each, node in nodes.items()}
+    ops = {node_name: node.op for node_name, node in nodes.items()}
     if outputs is None:
-        used = {each for node in nodes.values() for each in node.predecessors}
-        ends = [node for node in nodes.values() if node.name not in used and node.op not in NO_RESULTS]
+        consumed_names = {node_name for node in nodes.values() for node_name in node.predecessors}
+        ends = [node for node in nodes.values() if node.name not in consumed_names and node.op not in NO_RESULTS]
         ends = [node for node in ends if node.op not in ROUTING] or ends
-        returned = [node for node in nodes.values() if node.op == "_Retval"]
-        returned.sort(key=lambda node: node.integer("index", 0))
-        results = [node.inputs[0] for node in returned if node.inputs] or [Endpoint(node.name) for node in ends]
+        return_nodes = [node for node in nodes.values() if node.op == "_Retval"]
+        return_nodes.sort(key=lambda node: node.integer("index", 0))
+        results = [node.inputs[0] for node in return_nodes if node.inputs] or [Endpoint(node.name) for node in ends]
     else:
         results = [existing_endpoint(text, ops, library) for text in outputs]
     if inputs is None:
-        reached = ForeignGraph(name, nodes, [], results).reachable_nodes([endpoint.node for endpoint in results])
-        parameters = [node for node in nodes.values() if node.op in PLACEHOLDERS and node.name in reached]
+        reached_names = ForeignGraph(name, nodes, [], results).reachable_nodes([endpoint.node for endpoint in results])
+        parameters = [node for node in nodes.values() if node.op in PLACEHOLDERS and node.name in reached_names]
         if any(node.op == ARGUMENT for node in parameters):
             parameters.sort(key=lambda node: node.integer("index", 0))
     else:

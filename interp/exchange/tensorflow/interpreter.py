@@ -112,7 +112,7 @@ class GraphInterpreter:
     def called_functions(self, graph: ForeignGraph) -> list[str]:
         """The names of the functions that a graph's nodes call."""
         names = []
-        for name in graph.reachable_nodes([*(each.node for each in graph.results), *graph.control_results]):
+        for name in graph.reachable_nodes([*(result.node for result in graph.results), *graph.control_results]):
             names += called_names(graph.nodes[name])
         return [name for name in dict.fromkeys(names) if name in self.library.definitions]
 
@@ -138,38 +138,40 @@ class GraphInterpreter:
                 for name in node.predecessors:
                     followers[name].append(node.name)
             pending = [node.name for node in graph.nodes.values() if self.has_effect(node)]
-            found = set(pending)
+            effectful = set(pending)
             while pending:
-                new = set(followers[pending.pop()]) - found
-                found |= new
-                pending += new
-            self.effects[graph] = found
+                unvisited = set(followers[pending.pop()]) - effectful
+                effectful |= unvisited
+                pending += unvisited
+            self.effects[graph] = effectful
         return self.effects[graph]
 
     def has_effect(self, node: ForeignNode) -> bool:
         """Whether a node does more than compute its values."""
-        seen: set[str] = set()
+        visited: set[str] = set()
         pending = [node]
         while pending:
             current = pending.pop()
             row = OPERATIONS.get(current.op)
             if row is not None and row.has_effect:
                 return True
-            called = {name for name in called_names(current) if name in self.library.definitions} - seen
-            seen |= called
+            called = {name for name in called_names(current) if name in self.library.definitions} - visited
+            visited |= called
             pending += [inner for name in called for inner in self.function_graph(name).nodes.values()]
         return False
 
     def entry(self, name: str, wrap: Callable[[list[Any]], Any]) -> Function:
         """The function that the graph computes; `wrap` makes its result of the values of the outputs."""
-        arguments = [each for each in self.graph.arguments if each.node not in self.captures]
-        types = [leaf_type(Type(each.element.dtype, each.shape)) for each in arguments]
-        names = unique_identifiers(each.node for each in arguments)
+        arguments = [argument for argument in self.graph.arguments if argument.node not in self.captures]
+        types = [leaf_type(Type(argument.element.dtype, argument.shape)) for argument in arguments]
+        names = unique_identifiers(argument.node for argument in arguments)
 
         def evaluate(*operands: Any) -> Any:
             self.evaluation_count = 0
-            values = {each.node: operand for each, operand in zip(arguments, operands, strict=True)}
-            operands = tuple(values.get(each.node, self.captures.get(each.node)) for each in self.graph.arguments)
+            values = {argument.node: operand for argument, operand in zip(arguments, operands, strict=True)}
+            operands = tuple(
+                values.get(argument.node, self.captures.get(argument.node)) for argument in self.graph.arguments
+            )
             return wrap(self.evaluate_graph(self.graph, operands))
 
         return self.make_function(name, self.graph, evaluate, list(zip(names, types, strict=True)))
@@ -186,13 +188,13 @@ class GraphInterpreter:
         """The values that a function of the graph returns, by a call of the program. One that takes or returns lists
         of arrays, or returns nothing, is evaluated in place."""
         graph = self.function_graph(name)
-        kinds = [int(each.element) for each in graph.arguments]
+        kinds = [int(argument.element) for argument in graph.arguments]
         results = [position for position, endpoint in enumerate(graph.results) if not self.is_handle(graph, endpoint)]
-        variants = [each.type for each in self.library.signatures[name].output_arg]
-        if VARIANT in (*kinds, *variants) or not results or not all(is_array(each) or isinstance(each, VariableHandle)
-                                                                    for each in operands):  # fmt: skip
+        variants = [result.type for result in self.library.signatures[name].output_arg]
+        has_only_arrays = all(is_array(operand) or isinstance(operand, VariableHandle) for operand in operands)
+        if VARIANT in (*kinds, *variants) or not results or not has_only_arrays:
             return self.evaluate_graph(graph, operands)
-        handles = {k: each for k, each in enumerate(operands) if isinstance(each, VariableHandle)}
+        handles = {k: operand for k, operand in enumerate(operands) if isinstance(operand, VariableHandle)}
         key = (name, *((position, id(handle)) for position, handle in handles.items()))
         if key not in self.functions:
             array_positions = [position for position in range(len(operands)) if position not in handles]
@@ -205,13 +207,16 @@ class GraphInterpreter:
                 return arrays if len(arrays) > 1 else arrays[0]
 
             self.functions[key] = self.make_function(
-                identifier(user_function_name(name), "function"), graph, evaluate, [(each, None) for each in names]
+                identifier(user_function_name(name), "function"),
+                graph,
+                evaluate,
+                [(parameter, None) for parameter in names],
             )
         arrays = [operand for position, operand in enumerate(operands) if position not in handles]
-        returned = self.functions[key](*arrays)
-        returned = returned if len(results) > 1 else (returned,)
+        returned_values = self.functions[key](*arrays)
+        returned_values = returned_values if len(results) > 1 else (returned_values,)
         outputs = [handles.get(self.argument_position(graph, endpoint)) for endpoint in graph.results]
-        for position, value in zip(results, returned, strict=True):
+        for position, value in zip(results, returned_values, strict=True):
             outputs[position] = value
         return outputs
 
@@ -226,10 +231,10 @@ class GraphInterpreter:
         return position >= 0 and graph.arguments[position].element == RESOURCE
 
     def evaluate_graph(
-        self, graph: ForeignGraph, operands: Sequence[Any], needed: Collection[int] | None = None
+        self, graph: ForeignGraph, operands: Sequence[Any], needed_positions: Collection[int] | None = None
     ) -> list[Any]:
         """The results of a graph for the values of its parameters; None for those whose positions are not
-        in `needed`."""
+        in `needed_positions`."""
         if len(operands) != len(graph.arguments):
             raise Malformed(f"function {graph.name} takes the wrong number of values", required=len(graph.arguments),
                             got=len(operands))  # fmt: skip
@@ -243,7 +248,7 @@ class GraphInterpreter:
                 raise unsupported("limit", "functions nest too deep", required=f"{MAX_DEPTH} at most", got=graph.name)
             controls = self.effectful_nodes(graph).intersection(graph.control_results)
             positions_by_gates: dict[Gates, list[int]] = {}
-            for position in range(len(graph.results)) if needed is None else needed:
+            for position in range(len(graph.results)) if needed_positions is None else needed_positions:
                 gates = self.result_gates(graph, graph.results[position])
                 positions_by_gates.setdefault(gates, []).append(position)
             always_live = positions_by_gates.get(frozenset(), ())
@@ -263,7 +268,7 @@ class GraphInterpreter:
         analysis = self.analysis(graph)
         gates = analysis.gates(endpoint)
         is_refused = endpoint.node in self.effectful_nodes(graph) or any(
-            each.predicate.node in analysis.frames for each in gates
+            gate.predicate.node in analysis.frames for gate in gates
         )
         return frozenset() if is_refused else gates
 
@@ -275,7 +280,7 @@ class GraphInterpreter:
         if not gates:
             self.evaluate(scope, [endpoint.node for endpoint in endpoints])
             return [self.value(scope, endpoint) for endpoint in endpoints]
-        gate, *others = gates
+        gate, *inner_gates = gates
         self.evaluate(scope, [gate.predicate.node])
         switch, predicate = analysis.switch_of(endpoints[0], gate), self.value(scope, gate.predicate)
         message = f"result {positions[0]} has no value: {describe_dead_output(switch, gate)}"
@@ -285,7 +290,7 @@ class GraphInterpreter:
 
         def live() -> list[Any]:
             inner = scope.inner_scope({}, {gate.predicate: gate.port})
-            live_values[:] = self.evaluate_results(inner, others, positions)
+            live_values[:] = self.evaluate_results(inner, inner_gates, positions)
             return live_values
 
         def dead() -> list[Any]:
@@ -311,15 +316,17 @@ class GraphInterpreter:
             if name in scope.values:
                 pending.pop()
                 continue
-            missing = [each for each in self.dependencies(scope, name) if each not in scope.values]
-            if not missing:
+            pending_dependencies = [
+                dependency for dependency in self.dependencies(scope, name) if dependency not in scope.values
+            ]
+            if not pending_dependencies:
                 pending.pop()
                 self.evaluate_at(scope, scope.graph.nodes[name])
             elif name in opened:
                 raise Malformed("the graph has a cycle that is not a loop", got=f"node {name}")
             else:
                 opened.add(name)
-                pending += missing[::-1]
+                pending += pending_dependencies[::-1]
 
     def controls(self, graph: ForeignGraph, names: Iterable[str]) -> list[str]:
         """The nodes, among these, that have effects or depend on one: only their order matters."""
@@ -333,7 +340,7 @@ class GraphInterpreter:
         if name in analysis.frames:
             enters = frame_enters(graph, analysis.frames[name])
             data = [endpoint.node for enter in enters for endpoint in enter.inputs]
-            return [*data, *self.controls(graph, (each for enter in enters for each in enter.controls))]
+            return [*data, *self.controls(graph, (control for enter in enters for control in enter.controls))]
         if node.op == "Merge":
             return self.group_dependencies(scope, name)
         if node.op in SWITCHES and analysis.root(node.inputs[1]) in scope.choices:
@@ -344,22 +351,22 @@ class GraphInterpreter:
         """The nodes of the predicate of a conditional, and of the outer values that its branches use."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
         group = analysis.group(name)
-        outer, seen = [group.predicate.node], set(group.merges)
+        outer, visited = [group.predicate.node], set(group.merges)
         pending = list(group.merges)
         while pending:
             node = graph.nodes[pending.pop()]
             for endpoint in node.inputs:
                 if any(gate.predicate == group.predicate for gate in analysis.gates(endpoint)):
-                    if endpoint.node not in seen:
-                        seen.add(endpoint.node)
+                    if endpoint.node not in visited:
+                        visited.add(endpoint.node)
                         pending.append(endpoint.node)
                 else:
                     outer.append(endpoint.node)
             for control in self.controls(graph, node.controls):
                 if not any(gate.predicate == group.predicate for gate in analysis.node_gates(control)):
                     outer.append(control)
-                elif control not in seen:
-                    seen.add(control)
+                elif control not in visited:
+                    visited.add(control)
                     pending.append(control)
         return list(dict.fromkeys(outer))
 
@@ -418,54 +425,59 @@ class GraphInterpreter:
         """The outputs of a Switch whose live output is known."""
         predicate = self.analysis(scope.graph).root(node.inputs[1])
         count = output_count(node)
-        chosen = scope.choices.get(predicate)
-        if chosen is None:
+        choice = scope.choices.get(predicate)
+        if choice is None:
             value = self.value(scope, node.inputs[1])
             if not is_constant(value):
                 hint = "return the output of a Merge of both outputs"
                 message = f"what comes from {node.op} {node.name} is dead for some values of {predicate.node}"
                 raise unsupported("construct", f"{message}, and no Merge follows", hint=hint)
-            chosen = chosen_output(value, count)
-        return [self.value(scope, node.inputs[0]) if port == chosen else DEAD_OUTPUT for port in range(count)]
+            choice = chosen_output(value, count)
+        return [self.value(scope, node.inputs[0]) if port == choice else DEAD_OUTPUT for port in range(count)]
 
     def evaluate_group(self, scope: GraphScope, name: str) -> dict[str, Sequence[Any]]:
         """The values of the Merges of a conditional."""
         graph, group = scope.graph, self.analysis(scope.graph).group(name)
         predicate = self.value(scope, group.predicate)
-        ports = sorted({port for each in group.merges for port in group.sides[each]})
+        ports = sorted({port for merge in group.merges for port in group.sides[merge]})
         if not ports or ports != list(range(len(ports))):
             raise unsupported("construct", f"Merge {name} does not take all outputs of a Switch")
-        used = [each for each in group.merges if graph.used_endpoints & {Endpoint(each), Endpoint(each, 1)}]
-        if not used and self.effectful_nodes(graph).isdisjoint(group.merges):
-            return {each: (np.bool_(True), np.int32(0)) for each in group.merges}
-        sides = [functools.partial(self.evaluate_side, scope, group, used, port) for port in ports]
+        used_merges = [merge for merge in group.merges if graph.used_endpoints & {Endpoint(merge), Endpoint(merge, 1)}]
+        if not used_merges and self.effectful_nodes(graph).isdisjoint(group.merges):
+            return {merge: (np.bool_(True), np.int32(0)) for merge in group.merges}
+        sides = [functools.partial(self.evaluate_side, scope, group, used_merges, port) for port in ports]
         if is_constant(predicate):
             results = sides[chosen_output(predicate, len(sides))]()
         else:
             results = evaluate_branches(predicate, sides)
         outputs: dict[str, Sequence[Any]] = dict.fromkeys(group.merges, (DEAD_OUTPUT, DEAD_OUTPUT))
-        values, indices = iter(results[: len(used)]), iter(results[len(used) :])
-        for each in used:
-            outputs[each] = (next(values), next(indices) if Endpoint(each, 1) in graph.used_endpoints else DEAD_OUTPUT)
+        values, indices = iter(results[: len(used_merges)]), iter(results[len(used_merges) :])
+        for merge in used_merges:
+            outputs[merge] = (
+                next(values),
+                next(indices) if Endpoint(merge, 1) in graph.used_endpoints else DEAD_OUTPUT,
+            )
         return outputs
 
-    def evaluate_side(self, scope: GraphScope, group: BranchGroup, used: Sequence[str], port: int) -> list[Any]:
+    def evaluate_side(self, scope: GraphScope, group: BranchGroup, used_merges: Sequence[str], port: int) -> list[Any]:
         """The inputs that the Merges in use take from one side of a conditional, then the positions of these inputs,
         for the Merges whose second output is used. It runs the effects of the side."""
         graph, analysis = scope.graph, self.analysis(scope.graph)
         inner = scope.inner_scope({}, {group.predicate: port})
-        inputs = {each: graph.nodes[each].inputs[group.sides[each][port]] for each in group.merges}
+        inputs = {merge: graph.nodes[merge].inputs[group.sides[merge][port]] for merge in group.merges}
         sources = self.controls(graph, [endpoint.node for endpoint in inputs.values()])
         gate = Gate(group.predicate, port)
         effects = [
             control
-            for each in group.merges
-            for control in self.controls(graph, graph.nodes[each].controls)
+            for merge in group.merges
+            for control in self.controls(graph, graph.nodes[merge].controls)
             if gate in analysis.node_gates(control)
         ]
-        self.evaluate(inner, [*(inputs[each].node for each in used), *sources, *effects])
-        positions = [np.int32(group.sides[each][port]) for each in used if Endpoint(each, 1) in graph.used_endpoints]
-        return [*(self.value(inner, inputs[each]) for each in used), *positions]
+        self.evaluate(inner, [*(inputs[merge].node for merge in used_merges), *sources, *effects])
+        positions = [
+            np.int32(group.sides[merge][port]) for merge in used_merges if Endpoint(merge, 1) in graph.used_endpoints
+        ]
+        return [*(self.value(inner, inputs[merge]) for merge in used_merges), *positions]
 
     def evaluate_frame(self, scope: GraphScope, frame: LoopFrame) -> dict[str, Sequence[Any]]:
         """The values of the Exits of a frame."""
@@ -485,9 +497,9 @@ class GraphInterpreter:
         evaluation = FrameEvaluation(self, scope, frame, constants)
         finals = evaluate_loop(evaluation.carried_loop())
         return {
-            each: (final,)
+            name: (final,)
             for merge, final in zip(frame.merges, finals, strict=True)
-            for each in evaluation.exits(merge)
+            for name in evaluation.exits(merge)
         }
 
     def constant(self, node: ForeignNode) -> Any:
@@ -572,7 +584,7 @@ class FrameEvaluation:
         start_inputs = [nodes[frame.enters[merge]].inputs[0] for merge in frame.merges]
         condition_input = nodes[frame.condition].inputs[0]
         has_used_exit = [
-            any(Endpoint(each) in graph.used_endpoints for each in self.exits(merge)) for merge in frame.merges
+            any(Endpoint(name) in graph.used_endpoints for name in self.exits(merge)) for merge in frame.merges
         ]
         first_enter = frame_enters(graph, frame)[0]
         return CarriedLoop(
@@ -591,7 +603,9 @@ class FrameEvaluation:
     def exits(self, merge: str) -> list[str]:
         """The Exits by which a variable leaves the loop."""
         switches = self.frame.switches[merge]
-        return [each.name for switch in switches for each in self.graph.consumers[switch] if each.op == "Exit"]
+        return [
+            consumer.name for switch in switches for consumer in self.graph.consumers[switch] if consumer.op == "Exit"
+        ]
 
     def test(self, values: Sequence[Any]) -> Any:
         """Whether another iteration follows, for the values of all variables."""
@@ -601,21 +615,23 @@ class FrameEvaluation:
         predicate = interpreter.value(inner, condition.inputs[0])
         return predicate if self.frame.body_port == 1 else tl.logical_not(predicate)
 
-    def advance(self, values: Sequence[Any], needed: Collection[int]) -> list[Any]:
+    def advance(self, values: Sequence[Any], needed_positions: Collection[int]) -> list[Any]:
         """The next values of the variables at these positions, for the values of all; None for the others."""
         frame, interpreter = self.frame, self.interpreter
-        own = self.start_values(values)
+        values_at_start = self.start_values(values)
         for merge, value in zip(frame.merges, values, strict=True):
             outputs = (value, DEAD_OUTPUT) if frame.body_port == 0 else (DEAD_OUTPUT, value)
-            own |= dict.fromkeys(frame.switches[merge], outputs)
-        own[frame.condition] = (np.asarray(frame.body_port == 1),)
-        inner = self.scope.inner_scope(own, {Endpoint(frame.condition): frame.body_port})
-        following = [frame.next_values[merge] for merge in frame.merges]
+            values_at_start |= dict.fromkeys(frame.switches[merge], outputs)
+        values_at_start[frame.condition] = (np.asarray(frame.body_port == 1),)
+        inner = self.scope.inner_scope(values_at_start, {Endpoint(frame.condition): frame.body_port})
+        next_values = [frame.next_values[merge] for merge in frame.merges]
         controls = [
-            each for merge in frame.merges for each in interpreter.controls(self.graph, frame.next_controls[merge])
+            control
+            for merge in frame.merges
+            for control in interpreter.controls(self.graph, frame.next_controls[merge])
         ]
-        interpreter.evaluate(inner, [*(following[k].node for k in needed), *controls])
-        return [interpreter.value(inner, following[k]) if k in needed else None for k in range(len(values))]
+        interpreter.evaluate(inner, [*(next_values[k].node for k in needed_positions), *controls])
+        return [interpreter.value(inner, next_values[k]) if k in needed_positions else None for k in range(len(values))]
 
     def start_values(self, values: Sequence[Any]) -> dict[str, Sequence[Any]]:
         """The outputs of the Enters and Merges at the start of an iteration."""
@@ -638,9 +654,9 @@ def frame_sources(graph: ForeignGraph, frame: LoopFrame, names: Sequence[str]) -
     while pending:
         current = pending.pop()
         if current not in positions:
-            new = {endpoint.node for endpoint in graph.nodes[current].inputs} - reached
-            reached |= new
-            pending += new
+            unvisited = {endpoint.node for endpoint in graph.nodes[current].inputs} - reached
+            reached |= unvisited
+            pending += unvisited
     return {positions[name] for name in reached if name in positions}
 
 

@@ -53,11 +53,11 @@ def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     pending = [*(endpoint.node for endpoint in graph.results), *graph.control_results][::-1]
     while pending:
         node = graph.nodes[pending[-1]]
-        missing = [name for name in node.predecessors if name not in opened]
+        pending_predecessors = [name for name in node.predecessors if name not in opened]
         opened.add(node.name)
-        if missing and node.name not in order:
-            pending += missing[::-1]
-            opened.update(missing)
+        if pending_predecessors and node.name not in order:
+            pending += pending_predecessors[::-1]
+            opened.update(pending_predecessors)
         else:
             pending.pop()
             if node.op != "_Arg":

@@ -44,13 +44,15 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
     that change and on which results or effects depend."""
     handles = {k for k, start in enumerate(loop.starts) if isinstance(start, VariableHandle)}
     fixed = {*loop.invariants, *handles}
-    needed = set(range(len(loop.starts))) if loop.has_effects else {*loop.result_positions, *loop.condition_sources}
+    needed_positions = (
+        set(range(len(loop.starts))) if loop.has_effects else {*loop.result_positions, *loop.condition_sources}
+    )
     while True:
-        more = needed.union(*(loop.sources[k] for k in needed if k not in fixed))
-        if more == needed:
+        with_sources = needed_positions.union(*(loop.sources[k] for k in needed_positions if k not in fixed))
+        if with_sources == needed_positions:
             break
-        needed = more
-    carried = [k for k in sorted(needed) if k not in fixed]
+        needed_positions = with_sources
+    carried = [k for k in sorted(needed_positions) if k not in fixed]
     if not carried:  # a loop without iterations, or without end
         carried = [k for k in range(len(loop.starts)) if k not in handles]
     starts = starts_with_shapes(loop, carried)
@@ -70,13 +72,13 @@ def evaluate_loop(loop: CarriedLoop) -> list[Any]:
     @name_variables
     def body(*values: Any) -> Any:
         results = loop.advance(all_values(values), carried)
-        following = tuple(pack(results[k], f"loop variable {loop.names[k]}") for k in carried)
-        return following if len(following) > 1 else following[0]
+        next_values = tuple(pack(results[k], f"loop variable {loop.names[k]}") for k in carried)
+        return next_values if len(next_values) > 1 else next_values[0]
 
     packed = [pack(starts[k], f"loop variable {loop.names[k]}") for k in carried]
     bound = None if loop.parallel_iterations == DEFAULT_PARALLEL_ITERATIONS else loop.parallel_iterations
     finals = all_values(tl.while_loop(condition, body, *packed, parallel_iterations=bound))
-    return [final if k in needed or k in carried else None for k, final in enumerate(finals)]
+    return [final if k in needed_positions or k in carried else None for k, final in enumerate(finals)]
 
 
 def starts_with_shapes(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
@@ -84,16 +86,16 @@ def starts_with_shapes(loop: CarriedLoop, carried: Sequence[int]) -> list[Any]:
     that the body adds: the body is traced into a region that is dropped. Sizes that are known only at run time are
     1."""
     starts = list(loop.starts)
-    unknown = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
-    if not unknown:
+    unknown_lists = [k for k in carried if isinstance(starts[k], TensorList) and starts[k].array is None]
+    if not unknown_lists:
         return starts
     region = current_region()
     assert region is not None, "graphs are evaluated in a trace"
     mark = region.mark()
     with enter_region(open_subregion(region)):
         inputs = [tl.identity(start) if isinstance(start, np.ndarray) else start for start in starts]
-        results = loop.advance(inputs, unknown)
-        shapes = {k: tl.shape(results[k].array)[1:] for k in unknown if results[k].array is not None}
+        results = loop.advance(inputs, unknown_lists)
+        shapes = {k: tl.shape(results[k].array)[1:] for k in unknown_lists if results[k].array is not None}
     region.reset(mark)
     for k, sizes in shapes.items():
         static_sizes = [size if isinstance(size, int) else 1 for size in sizes]
@@ -113,7 +115,7 @@ def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[A
             results = branch()
             last_results[:] = results
             arrays = tuple(
-                pack(each, "a result of a branch") for each in results if not isinstance(each, VariableHandle)
+                pack(result, "a result of a branch") for result in results if not isinstance(result, VariableHandle)
             )
             return arrays or (np.int32(0),)
 
@@ -126,4 +128,4 @@ def evaluate_branches(predicate: Any, branches: Sequence[Callable[[], Sequence[A
         last = np.asarray(len(functions) - 1, np.int32)
         index = tl.astype(predicate, tl.int32)
         arrays = iter(tl.switch(tl.where(tl.less(index, np.int32(0)), last, index), functions))
-    return [each if isinstance(each, VariableHandle) else unpack(next(arrays), each) for each in last_results]
+    return [result if isinstance(result, VariableHandle) else unpack(next(arrays), result) for result in last_results]

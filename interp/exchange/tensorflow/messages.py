@@ -118,7 +118,7 @@ def read_schemas(text: str) -> dict[str, Schema]:
             MessageField(field, int(number), kind, label == "repeated ", label == "map ")
             for label, kind, field, number in re.findall(r"(repeated |map |)(\w+) (\w+) = (\d+);", body)
         ]
-        schemas[name] = Schema(name, {each.name: each for each in fields}, {each.number: each for each in fields})
+        schemas[name] = Schema(name, {field.name: field for field in fields}, {field.number: field for field in fields})
     return schemas
 
 

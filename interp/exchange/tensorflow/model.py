@@ -159,7 +159,7 @@ def nest_result(structure: Any, values: Sequence[Any], positions: Mapping[str, i
     if isinstance(structure, Mapping):
         return {key: nest_result(value, values, positions) for key, value in structure.items()}
     if isinstance(structure, tuple | list):
-        parts = [nest_result(each, values, positions) for each in structure]
+        parts = [nest_result(item, values, positions) for item in structure]
         if hasattr(structure, "_fields"):
             return type(structure)(*parts)
         return tuple(parts) if isinstance(structure, tuple) else parts
@@ -167,8 +167,8 @@ def nest_result(structure: Any, values: Sequence[Any], positions: Mapping[str, i
     if has_parts or getattr(structure, "name", None) not in positions:
         required = "arrays in tuples, lists and dicts"
         hint = "return tf.convert_to_tensor of it" if has_parts else None
-        message, got = "the function returns a value that tagloom does not have", type(structure).__name__
-        raise Usage(message, required=required, got=got, hint=hint)
+        message, class_name = "the function returns a value that tagloom does not have", type(structure).__name__
+        raise Usage(message, required=required, got=class_name, hint=hint)
     return values[positions[structure.name]]
 
 
@@ -178,14 +178,14 @@ def import_saved_model(folder: Path, signature: str | None) -> Function:
     if path is None:
         raise Usage("this folder is not a SavedModel", required=f"a file {MODEL_FILES[0]}", got=folder)
     meta = choose_meta_graph(read_file_message(path, "SavedModel"))
-    chosen, definition = choose_signature(meta, signature)
+    signature_name, definition = choose_signature(meta, signature)
     arguments, results = definition.inputs, definition.outputs
     if not results:
-        raise Usage(f"signature {chosen!r} of the SavedModel returns nothing", got=folder)
+        raise Usage(f"signature {signature_name!r} of the SavedModel returns nothing", got=folder)
     names = sorted(results)
-    name = folder.resolve().name if chosen == "serving_default" else chosen
-    inputs = [arguments[each].name for each in sorted(arguments)]
-    graph = read_graph(meta.graph_def, name, inputs, [results[each].name for each in names])
+    name = folder.resolve().name if signature_name == "serving_default" else signature_name
+    inputs = [arguments[argument].name for argument in sorted(arguments)]
+    graph = read_graph(meta.graph_def, name, inputs, [results[result].name for result in names])
     keys = variable_keys(meta)
     checkpoint = read_checkpoint(folder / "variables" / "variables") if keys else {}
     variables = {

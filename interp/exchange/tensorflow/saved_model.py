@@ -16,22 +16,24 @@ INITIALIZER = "__saved_model_init_op"
 def choose_meta_graph(model: Message) -> Message:
     """The graph for serving, or the only one."""
     graphs = model.meta_graphs
-    serving = [each for each in graphs if "serve" in each.meta_info_def.tags]
+    serving = [candidate for candidate in graphs if "serve" in candidate.meta_info_def.tags]
     if not graphs:
         raise Malformed("this is not a SavedModel", required="a graph")
-    chosen: Message = (serving or graphs)[0]
-    return chosen
+    graph: Message = (serving or graphs)[0]
+    return graph
 
 
 def choose_signature(meta: Message, name: str | None) -> tuple[str, Message]:
     """The name of a signature, and the signature. Raises Usage if there is none of this name; without a name, if there
     are several signatures and none is the default."""
     signatures = {key: value for key, value in meta.signature_def.items() if key != INITIALIZER}
-    chosen = name or ("serving_default" if "serving_default" in signatures else next(iter(signatures), ""))
-    if chosen not in signatures or (name is None and chosen != "serving_default" and len(signatures) > 1):
+    signature_name = name or ("serving_default" if "serving_default" in signatures else next(iter(signatures), ""))
+    if signature_name not in signatures or (
+        name is None and signature_name != "serving_default" and len(signatures) > 1
+    ):
         required = ", ".join(sorted(signatures)) or "a signature: tf.saved_model.save(..., signatures=...)"
         raise Usage("the SavedModel does not have this signature", required=required, got=repr(name or "none"))
-    return chosen, signatures[chosen]
+    return signature_name, signatures[signature_name]
 
 
 def variable_keys(meta: Message) -> Mapping[str, str]:

@@ -70,7 +70,7 @@ def read_shape(message: Message) -> tuple[int | None, ...] | None:
 def read_tensor(message: Message) -> Any:
     """The array of a tensor, or its strings; raises Malformed if the elements do not fit the shape."""
     if message.dtype == STRING:
-        return StringArray(tuple(each.decode(errors="replace") for each in message.string_val))
+        return StringArray(tuple(text.decode(errors="replace") for text in message.string_val))
     dtype = ElementType(message.dtype).dtype.numpy
     shape = read_shape(message.tensor_shape)
     if shape is None or None in shape:

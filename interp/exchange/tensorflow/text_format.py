@@ -39,8 +39,8 @@ class TextReader:
     def fail(self, required: str) -> NoReturn:
         """Raise Malformed for the current token."""
         line = self.text.count("\n", 0, self.position) + 1
-        got = self.token[:40] or "the end of the text"
-        raise Malformed("this text of protobuf is damaged", where=f"line {line}", required=required, got=got)
+        actual = self.token[:40] or "the end of the text"
+        raise Malformed("this text of protobuf is damaged", where=f"line {line}", required=required, got=actual)
 
     def advance(self) -> str:
         """Go to the next token; returns the current one."""

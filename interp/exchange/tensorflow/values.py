@@ -104,14 +104,14 @@ def is_constant(value: Any) -> bool:
     return isinstance(value, np.ndarray)
 
 
-def pack(value: Any, what: str) -> Any:
-    """A value in the form that branches and loops carry: a list is its array. `what` names the value in errors."""
+def pack(value: Any, label: str) -> Any:
+    """A value in the form that branches and loops carry: a list is its array. `label` names the value in errors."""
     if isinstance(value, TensorList):
         if value.array is None:
-            raise unsupported("shape", f"the shape of the elements of {what}, a list of arrays, is unknown")
+            raise unsupported("shape", f"the shape of the elements of {label}, a list of arrays, is unknown")
         return value.array
     if not is_array(value):
-        raise unsupported("construct", f"{what} is not an array")
+        raise unsupported("construct", f"{label} is not an array")
     return value
 
 
@@ -123,5 +123,5 @@ def unpack(array: Any, like: Any) -> Any:
 def as_predicate(value: Any) -> Any:
     """A condition as one bool: a number is true if it is not 0."""
     type_ = type_of(value)
-    one = value if type_.shape == () else tl.reshape(value, ())
-    return one if type_.dtype.kind == "b" else tl.not_equal(one, np.asarray(0, type_.dtype.numpy))
+    number = value if type_.shape == () else tl.reshape(value, ())
+    return number if type_.dtype.kind == "b" else tl.not_equal(number, np.asarray(0, type_.dtype.numpy))

@@ -83,7 +83,7 @@ def numbers_or_zero(numbers: Sequence[int | None]) -> list[int]:
 
 def check_element_count(entries: Mapping[str, ArrayEntry], file_size: int) -> None:
     """Bound the elements of all arrays: strides may repeat those of a small file, and arrays may share them."""
-    total = sum(math.prod(numbers_or_zero(each.meta.sizes)) for each in entries.values() if each.meta is not None)
+    total = sum(math.prod(numbers_or_zero(entry.meta.sizes)) for entry in entries.values() if entry.meta is not None)
     limit = max(2**26, 4 * file_size)
     if total > limit:
         raise unsupported("limit", "the arrays repeat the elements in the file too often",
@@ -127,8 +127,8 @@ def read_entries(content: bytes, where: str | None) -> dict[str, bytes]:
     """The entries of an archive without its outermost folder, except samples. They are not compressed, so they are not
     larger than the archive."""
 
-    def refuse(got: object) -> NoReturn:
-        raise Malformed("this is not a file of torch.export.save", where=where, got=got) from None
+    def refuse(actual: object) -> NoReturn:
+        raise Malformed("this is not a file of torch.export.save", where=where, got=actual) from None
 
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -162,12 +162,12 @@ def read_entries_config(config: Any, folder: str, where: str | None) -> dict[str
     try:
         return {
             read_text(target): ArrayEntry(
-                f"data/{folder}/{read_text(each['path_name'])}",
-                None if each.get("tensor_meta") is None else read_meta(each["tensor_meta"]),
-                read_bool(each["use_pickle"]),
+                f"data/{folder}/{read_text(description['path_name'])}",
+                None if description.get("tensor_meta") is None else read_meta(description["tensor_meta"]),
+                read_bool(description["use_pickle"]),
             )
-            for target, each in config["config"].items()
+            for target, description in config["config"].items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        got = f"{type(error).__name__}: {error}"[:200]
-        raise Malformed("the list of the arrays in this file is damaged", where=where, got=got) from None
+        problem = f"{type(error).__name__}: {error}"[:200]
+        raise Malformed("the list of the arrays in this file is damaged", where=where, got=problem) from None

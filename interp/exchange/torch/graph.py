@@ -179,9 +179,9 @@ def read_exported_program(document: Any) -> ExportedProgramData:
         if version == SCHEMA_VERSION:
             return read_program(document["graph_module"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-        got = f"{type(error).__name__}: {error}"[:200]
+        problem = f"{type(error).__name__}: {error}"[:200]
         raise Malformed("this is not an exported program of PyTorch", required="the schema of torch.export",
-                        got=got) from None  # fmt: skip
+                        got=problem) from None  # fmt: skip
     hint = "export the model with a current version of PyTorch"
     message = "this exported program has a different version of the schema"
     raise unsupported("construct", message, required=SCHEMA_VERSION, got=version, hint=hint)
@@ -260,20 +260,22 @@ def read_graph(document: Any, name: str, depth: int = 0) -> ExportedGraph:
     """A graph, with the graphs among the arguments of its nodes."""
     if depth > MAX_DEPTH:
         raise ValueError(f"graphs nest deeper than {MAX_DEPTH}")
-    symbols = [read_text(each) for kind in ("int", "bool", "float") for each in document.get(f"sym_{kind}_values", {})]
+    symbols = [read_text(name) for kind in ("int", "bool", "float") for name in document.get(f"sym_{kind}_values", {})]
     return ExportedGraph(
         name,
         tuple(read_argument(argument) for argument in document["inputs"]),
         tuple(read_node(node, depth) for node in document["nodes"]),
         tuple(read_argument(argument) for argument in document["outputs"]),
-        {read_text(each): read_meta(meta) for each, meta in document["tensor_values"].items()},
+        {read_text(name): read_meta(meta) for name, meta in document["tensor_values"].items()},
         frozenset(symbols),
     )
 
 
 def read_node(document: Any, depth: int) -> ExportedNode:
     """A node of a graph at this depth."""
-    arguments = tuple((read_text(each["name"]), read_argument(each["arg"], depth)) for each in document["inputs"])
+    arguments = tuple(
+        (read_text(argument["name"]), read_argument(argument["arg"], depth)) for argument in document["inputs"]
+    )
     outputs = tuple(map(read_argument, document["outputs"]))
     first = next((name for output in outputs for name in names_in(output)), "")
     metadata = document.get("metadata") or {}
@@ -310,8 +312,8 @@ def traced_line(stack: str) -> str:
     """
     frames = [line.strip() for line in stack.splitlines() if line.strip().startswith('File "')]
     for frame in reversed(frames):
-        path, _, rest = frame.removeprefix('File "').partition('", line ')
-        number = rest.partition(",")[0]
+        path, _, line_text = frame.removeprefix('File "').partition('", line ')
+        number = line_text.partition(",")[0]
         if not path.startswith("<") and number.isdigit():
             return f"{path.replace(chr(92), '/').rpartition('/')[2]}:{number}"
     return ""

@@ -73,7 +73,7 @@ class GraphCall:
     def share(self, memories: Sequence[Memory]) -> list[Any]:
         """The results for parameters in the memory of these values, which the graph may change."""
         results = self.interpreter.evaluate_graph(self.graph, memories, self.modules)
-        return [each.read() if isinstance(each, TensorStorage | TensorView) else each for each in results]
+        return [result.read() if isinstance(result, TensorStorage | TensorView) else result for result in results]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,17 @@ class ExportedInterpreter:
         self.arrays: dict[str, Any] = {}
         unique = UniqueNames()
         arguments = [argument for node in all_nodes(program.graph) for _, argument in node.arguments]
-        used = set(names_in([*arguments, *(output.value for output in program.outputs)]))
-        for each in program.inputs:
-            if each.kind in CONSTANT_KINDS and each.name in used and each.target not in self.arrays:
-                own_name = unique.fresh_name(identifier(each.target, each.kind))
-                self.arrays[each.target] = self.import_array(each.kind, each.target, own_name)
+        used_names = set(names_in([*arguments, *(output.value for output in program.outputs)]))
+        for program_input in program.inputs:
+            if (
+                program_input.kind in CONSTANT_KINDS
+                and program_input.name in used_names
+                and program_input.target not in self.arrays
+            ):
+                own_name = unique.fresh_name(identifier(program_input.target, program_input.kind))
+                self.arrays[program_input.target] = self.import_array(
+                    program_input.kind, program_input.target, own_name
+                )
 
     def import_array(self, kind: str, target: str, name: str) -> Any:
         """A variable for a parameter or a buffer; a constant, concrete if it is large."""
@@ -134,7 +140,7 @@ class ExportedInterpreter:
             leaves = [leaf for argument in arguments for leaf in flatten(argument, is_leaf=None)[0]]
             leaf_names = [name for layout in layouts for name in layout.leaf_names]
             values = dict(zip(leaf_names, leaves, strict=True))
-            memories = [TensorStorage(self.start_value(each, values)) for each in self.program.inputs]
+            memories = [TensorStorage(self.start_value(program_input, values)) for program_input in self.program.inputs]
             return self.assign_and_unflatten(memories, self.evaluate_graph(self.program.graph, memories, ()))
 
         python = DerivedFunction(self.name, self.listing.definition(), evaluate)
@@ -171,7 +177,7 @@ class ExportedInterpreter:
         if len(outputs) != len(results):
             raise Malformed("the program has the wrong number of results", required=len(outputs), got=len(results))
         position = self.listing.result_positions[self.program.graph]
-        values = [each.read() if isinstance(each, TensorStorage | TensorView) else each for each in results]
+        values = [result.read() if isinstance(result, TensorStorage | TensorView) else result for result in results]
 
         def assign() -> Any:
             for program_input, memory in zip(self.program.inputs, memories, strict=True):
@@ -211,12 +217,12 @@ class ExportedInterpreter:
         if len(graph.parameters) != len(memories):
             raise Malformed(f"graph {graph.name} takes a different number of values", where=user_location(),
                             required=len(graph.parameters), got=len(memories))  # fmt: skip
-        names = [each if isinstance(each, ValueName) else "" for each in graph.parameters]
+        names = [parameter if isinstance(parameter, ValueName) else "" for parameter in graph.parameters]
         scope = ExportedScope(graph, dict(zip(names, memories, strict=True)), modules)
         for node in graph.nodes:
             evaluate = functools.partial(self.evaluate_node, node, scope)
             self.listing.call_at(self.listing.positions[node], node_scopes(node, modules), evaluate)
-        return [self.memory(scope, each) if isinstance(each, ValueName) else each for each in graph.results]
+        return [self.memory(scope, result) if isinstance(result, ValueName) else result for result in graph.results]
 
     def memory(self, scope: ExportedScope, name: ValueName) -> Memory:
         """The memory of a value; raises Malformed where there is none."""
@@ -230,7 +236,7 @@ class ExportedInterpreter:
             case ValueName():
                 return self.memory(scope, argument).read()
             case list():
-                return [self.resolve(each, scope, node) for each in argument]
+                return [self.resolve(item, scope, node) for item in argument]
             case ScalarType():
                 return argument.dtype
             case ExportedGraph():
@@ -291,8 +297,10 @@ class ExportedInterpreter:
 
     def compute(self, row: AtenRow, keywords: Mapping[str, Any]) -> Sequence[Any]:
         """The results of a row: constants, if all operands are."""
-        arguments = [each for name, each in keywords.items() if name != "result"]
-        operands = [value for each in arguments for value in (each if isinstance(each, list) else [each])]
+        arguments = [argument for name, argument in keywords.items() if name != "result"]
+        operands = [
+            value for argument in arguments for value in (argument if isinstance(argument, list) else [argument])
+        ]
         arrays = [value for value in operands if not is_python(value)]
 
         def apply() -> Sequence[Any]:
@@ -390,7 +398,10 @@ def check_type(row: AtenRow, value: Any, meta: TensorMeta) -> None:
     fits = (
         actual.dtype is expected.dtype
         and len(shape) == len(meta.sizes)
-        and all(None in (size, declared) or size == declared for size, declared in zip(shape, meta.sizes, strict=True))
+        and all(
+            None in (size, declared_size) or size == declared_size
+            for size, declared_size in zip(shape, meta.sizes, strict=True)
+        )
     )
     if not fits:
         raise Malformed(f"{row.name} gives a different type than the program declares", where=user_location(),

@@ -33,9 +33,13 @@ class ProgramListing(Listing):
         self.lines: list[str] = []
         self.positions: dict[ExportedNode, tuple[int, int]] = {}
         self.result_positions: dict[ExportedGraph, tuple[int, int]] = {}
-        self.names = {each.name: each.target for each in program.inputs if isinstance(each.target, str) and each.target}
+        self.names = {
+            program_input.name: program_input.target
+            for program_input in program.inputs
+            if isinstance(program_input.target, str) and program_input.target
+        }
         """The names of parameters and buffers in the module, by their names in the graph."""
-        arguments = [each.name for each in program.inputs if each.kind == "user_input"]
+        arguments = [program_input.name for program_input in program.inputs if program_input.kind == "user_input"]
         self.lines.append(f"{abbreviate_name(name)}({', '.join(map(abbreviate_name, arguments))}):")
         self.add_graph(program.graph, 2)
         super().__init__(self.lines, None, name, ".pt2")
@@ -82,7 +86,7 @@ class ProgramListing(Listing):
 def is_tensor(argument: Any) -> bool:
     """Whether an argument is the name of a value, or a list of names."""
     return isinstance(argument, ValueName) or (
-        isinstance(argument, list) and bool(argument) and all(isinstance(each, ValueName) for each in argument)
+        isinstance(argument, list) and bool(argument) and all(isinstance(item, ValueName) for item in argument)
     )
 
 
@@ -102,5 +106,5 @@ def node_scopes(node: ExportedNode, surrounding: Sequence[str]) -> list[str]:
     modules = list(node.modules)
     if modules[: len(surrounding)] == list(surrounding):
         modules = modules[len(surrounding) :]
-    own = f"<{operator_name(node.target).rpartition('.')[2]}>" if node.graphs else node.name
-    return list(map(abbreviate_name, [*modules, own]))
+    label = f"<{operator_name(node.target).rpartition('.')[2]}>" if node.graphs else node.name
+    return list(map(abbreviate_name, [*modules, label]))

@@ -1,5 +1,5 @@
-"""Functions from .pt2 files, and from results of `torch.export.export`: PyTorch writes these into an archive, which is
-read as a file is. Nothing in a file is run."""
+"""Functions from .pt2 files, and from results of `torch.export.export`: PyTorch writes such a result into an archive,
+which is read like a file. Nothing in a file is run."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def decompose(exported: Any) -> Any:
     graphs = [module.graph for module in exported.graph_module.modules() if hasattr(module, "graph")]
     targets = {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
     operators = {target for target in targets if isinstance(target, torch._ops.OpOverload)}
-    missing = {target for target in operators if not has_row(f"torch.ops.{target}")}
-    if not missing:
+    without_row = {target for target in operators if not has_row(f"torch.ops.{target}")}
+    if not without_row:
         return exported
     table = torch.export.default_decompositions()
-    rules = {target: table[target] for target in missing if target in table}
+    rules = {target: table[target] for target in without_row if target in table}
     return exported.run_decompositions(rules) if rules else exported
 
 
@@ -65,6 +65,8 @@ def save(exported: Any) -> bytes:
     try:
         torch.export.save(decompose(exported), content)
     except Exception as error:  # of PyTorch's own kinds
-        got = f"{type(error).__name__}: {error}"[:300]
-        raise Usage("PyTorch cannot save this program", required="one that torch.export.save takes", got=got) from None
+        problem = f"{type(error).__name__}: {error}"[:300]
+        raise Usage(
+            "PyTorch cannot save this program", required="one that torch.export.save takes", got=problem
+        ) from None
     return content.getvalue()

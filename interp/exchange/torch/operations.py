@@ -32,7 +32,7 @@ class AtenRow:
     is_view: bool
     """Whether its results share the memory of its first operand."""
     copies: CopyRule | None
-    """Whether such a result is a copy, from what the program says of the operand and of the result."""
+    """Whether such a result is a copy, by the declarations of the operand and of the result in the program."""
     mutates: tuple[str, ...]
     """The parameters that it may change; their new values follow its results, None for one that it leaves alone."""
     is_folded: bool
@@ -107,7 +107,7 @@ def find_row(target: str) -> tuple[AtenRow, bool]:
     """The row of an operator, and whether the operator changes its first operand in place. Raises Unsupported where
     there is none."""
     name = operator_name(target)
-    found = ROWS.get(name) or ROWS.get(base_name(name))
-    if found is None:
+    entry = ROWS.get(name) or ROWS.get(base_name(name))
+    if entry is None:
         raise unsupported("op", f"tagloom has no operator {name}")
-    return found, name not in ROWS
+    return entry, name not in ROWS

@@ -43,7 +43,7 @@ def reshape_copies(source: TensorMeta, result: TensorMeta) -> bool | None:
     """
     if None in (*source.sizes, *source.strides, *result.sizes):
         return None
-    sizes, strides, shape = ([each or 0 for each in part] for part in (source.sizes, source.strides, result.sizes))
+    sizes, strides, shape = ([number or 0 for number in part] for part in (source.sizes, source.strides, result.sizes))
     if 0 in sizes or not sizes:
         return False
     axis, base, count, new_count = len(shape) - 1, strides[-1], 1, 1
@@ -158,11 +158,11 @@ def slice_of(positions: np.ndarray[Any, Any], sizes: tuple[int, ...]) -> tuple[A
     shape: list[int] = []
     for axis, numbers in enumerate(grid):
         first, last = int(numbers.min()), int(numbers.max())
-        missing = len(sizes) - axis - (positions.ndim - len(shape))
-        if first == last and missing > 0:
+        dropped_axes = len(sizes) - axis - (positions.ndim - len(shape))
+        if first == last and dropped_axes > 0:
             key.append(first)
         else:
             key.append(slice(first, last + 1))
             shape.append(last + 1 - first)
-    everything = np.arange(math.prod(sizes)).reshape(sizes)[tuple(key)]
-    return tuple(key) if np.array_equal(everything, positions) else None
+    selected_positions = np.arange(math.prod(sizes)).reshape(sizes)[tuple(key)]
+    return tuple(key) if np.array_equal(selected_positions, positions) else None

@@ -53,9 +53,13 @@ class ArgumentLayout(NamedTuple):
 def argument_layouts(program: ExportedProgramData) -> list[ArgumentLayout]:
     """The arguments of a program, positional ones first, without those that are constants of Python. Raises Malformed
     if they do not have the leaves that the graph takes, Unsupported for a constant inside of an argument."""
-    inputs = iter([each for each in program.inputs if each.kind in ("user_input", "constant_input")])
+    inputs = iter(
+        [program_input for program_input in program.inputs if program_input.kind in ("user_input", "constant_input")]
+    )
     spec = program.argument_spec
-    if len(spec.children) != 2 or spec.size != sum(each.kind.endswith("_input") for each in program.inputs):
+    if len(spec.children) != 2 or spec.size != sum(
+        program_input.kind.endswith("_input") for program_input in program.inputs
+    ):
         raise Malformed("the arguments of the program do not nest as its graph takes them", got=spec.size)
     positional, keyword = spec.children
     keys = keyword.context if isinstance(keyword.context, list) else []

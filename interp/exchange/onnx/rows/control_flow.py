@@ -151,12 +151,12 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
             filled = tuple(tl.put(handle, k, element) for handle, element in zip(handles, elements, strict=True))
             return k + 1, filled, *next_values
 
-        handles = tuple(tl.cells(trip_count, each.type) for each in collected)
+        handles = tuple(tl.cells(trip_count, form.type) for form in collected)
         _, handles, *values = tl.while_loop(
             lambda k, *_: tl.less(k, trip_count), counted_body, np.int64(0), handles, *starts
         )
         pairs = zip(handles, collected, strict=True)
-        return (*values, *(with_storage(tl.collect(handle), each.storage) for handle, each in pairs))
+        return (*values, *(with_storage(tl.collect(handle), form.storage) for handle, form in pairs))
 
     def continues(k: Any, condition: Any, *_: Any) -> Any:
         return condition if trip_count is None else tl.logical_and(condition, tl.less(k, trip_count))
@@ -166,10 +166,10 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
         condition, next_values, elements = step(k, condition, values)
         return k + 1, condition, tuple(map(append, arrays, elements)), *next_values
 
-    arrays = tuple(no_elements(each.type) for each in collected)
+    arrays = tuple(no_elements(form.type) for form in collected)
     _, _, arrays, *values = tl.while_loop(continues, growing_body, np.int64(0), first, arrays, *starts)
     pairs = zip(arrays, collected, strict=True)
-    return (*values, *(with_storage(as_array(array, each.type), each.storage) for array, each in pairs))
+    return (*values, *(with_storage(as_array(array, form.type), form.storage) for array, form in pairs))
 
 
 def name_variables(body: Body, *extra: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -202,10 +202,10 @@ def loop_types(body: Body, starts: Sequence[Any], condition: Any) -> tuple[list[
     while True:
         values = [carry(start, rank) for start, rank in zip(starts, ranks, strict=True)]
         forms = trace_forms(body, np.int64(0), condition, *values)
-        wider = [max(rank, form.item_rank) for rank, form in zip(ranks, forms[1 : 1 + len(starts)], strict=True)]
-        if wider == ranks:
+        wider_ranks = [max(rank, form.item_rank) for rank, form in zip(ranks, forms[1 : 1 + len(starts)], strict=True)]
+        if wider_ranks == ranks:
             return ranks, element_forms(forms[1 + len(starts) :])
-        ranks = wider
+        ranks = wider_ranks
 
 
 class ElementForm(NamedTuple):
@@ -289,12 +289,12 @@ def scan(
         filled = tuple(tl.put(*write) for write in zip(handles, positions, elements, strict=True))
         return k + 1, filled, *next_values
 
-    handles = tuple(tl.cells(count, each.type) for each in collected)
+    handles = tuple(tl.cells(count, form.type) for form in collected)
     _, handles, *values = tl.while_loop(lambda k, *_: tl.less(k, count), advance, np.int64(0), handles, *states)
     outputs = []
-    for handle, each, axis in zip(handles, collected, scan_output_axes or [0] * output_count, strict=True):
+    for handle, form, axis in zip(handles, collected, scan_output_axes or [0] * output_count, strict=True):
         array = tl.collect(handle)
-        outputs.append(with_storage(tl.moveaxis(array, 0, axis) if axis else array, each.storage))
+        outputs.append(with_storage(tl.moveaxis(array, 0, axis) if axis else array, form.storage))
     return (*values, *outputs)
 
 
@@ -313,9 +313,9 @@ def scan_batches(lengths: Any, *operands: Any, body: Body, num_scan_inputs: int,
 
 
 @operator("SequenceMap", is_folded=False)
-def sequence_map(sequence: Any, *others: Any, body: Body, call: NodeCall) -> Any:
+def sequence_map(sequence: Any, *further_operands: Any, body: Body, call: NodeCall) -> Any:
     """The body applied to the items of sequences, together with arrays."""
-    operands = (sequence, *others)
+    operands = (sequence, *further_operands)
     if any(isinstance(operand, PackedSequence) for operand in operands):
         function = find_body(call.node, list(map(type_proto, operands)), call.version)
         assert function is not None, "SequenceMap has a body"

@@ -50,8 +50,8 @@ def register_aligned(name: str) -> None:
     @operator(name)
     def compute(x: Any, y: Any, *, axis: int | None = None, broadcast: int = 0, consumed_inputs: Any = None) -> Any:
         """The axes of y are aligned with those of x from `axis` on."""
-        missing = rank_of(x) - axis_position(axis, rank_of(x)) - rank_of(y) if broadcast and axis is not None else 0
-        return row.compute(x, tl.expand_dims(y, axis=tuple(range(-missing, 0))) if missing > 0 else y)
+        new_axes = rank_of(x) - axis_position(axis, rank_of(x)) - rank_of(y) if broadcast and axis is not None else 0
+        return row.compute(x, tl.expand_dims(y, axis=tuple(range(-new_axes, 0))) if new_axes > 0 else y)
 
 
 @operator("Identity", is_folded=False, takes_sizes=True)
@@ -112,8 +112,8 @@ def clip_by_attributes(x: Any, *, min: float = -math.inf, max: float = math.inf)
 @operator("Clip", version=11)
 def clip(x: Any, lower: Any = None, upper: Any = None) -> Any:
     """If the bounds cross, the upper one counts."""
-    bounded = x if lower is None else tl.maximum(x, scalar(lower))
-    return bounded if upper is None else tl.minimum(bounded, scalar(upper))
+    lower_bounded = x if lower is None else tl.maximum(x, scalar(lower))
+    return lower_bounded if upper is None else tl.minimum(lower_bounded, scalar(upper))
 
 
 @operator("PRelu")

@@ -31,8 +31,8 @@ def source_position(mode: str, index: int, scale: float, size: int, new_size: fl
         case "half_pixel":
             return (index + 0.5) / scale - 0.5
         case "half_pixel_symmetric":
-            adjusted = int(new_size) / new_size
-            return size / 2 * (1 - adjusted) + (index + 0.5) / scale - 0.5
+            adjusted_scale = int(new_size) / new_size
+            return size / 2 * (1 - adjusted_scale) + (index + 0.5) / scale - 0.5
         case "pytorch_half_pixel":
             return 0.0 if int(new_size) <= 1 else (index + 0.5) / scale - 0.5
         case "align_corners":
@@ -154,7 +154,7 @@ def resize(
             parts[axis], parts[axis + rank] = bounds[k], bounds[k + len(resized_axes)]
     dtype = dtype_of(x)
     is_sum = mode != "nearest" and dtype.kind != "f"
-    result, outside = tl.astype(x, tl.float64) if is_sum else x, []
+    result, masks = tl.astype(x, tl.float64) if is_sum else x, []
     for axis in resized_axes:
         if (
             factors[axis] == 1.0
@@ -172,8 +172,8 @@ def resize(
         else:
             weights = np.ascontiguousarray(matrix.T.astype(dtype_of(result).numpy))
             result = tl.moveaxis(tl.matmul(tl.moveaxis(result, axis, -1), weights), -1, axis)
-        outside.append((axis, is_outside))
-    for axis, is_outside in outside:
+        masks.append((axis, is_outside))
+    for axis, is_outside in masks:
         if is_outside.any():
             mask = is_outside.reshape([-1 if k == axis else 1 for k in range(rank)])
             result = tl.where(mask, scalar_like(extrapolation_value, result), result)
@@ -196,16 +196,16 @@ def elements_at(x: Any, coordinates: Sequence[Any], *, clamped: bool) -> Any:
     `clamped`."""
     batch, channels, *sizes = known_sizes(x)
     flat: Any = None
-    inside: Any = None
+    is_inside: Any = None
     for coordinate, size in zip(coordinates, sizes, strict=True):
         fits = tl.logical_and(tl.greater_equal(coordinate, 0.0), tl.less_equal(coordinate, float(size - 1)))
-        inside = fits if inside is None else tl.logical_and(inside, fits)
+        is_inside = fits if is_inside is None else tl.logical_and(is_inside, fits)
         number = tl.astype(tl.minimum(tl.maximum(coordinate, 0.0), float(size - 1)), tl.int64)
         flat = number if flat is None else tl.add(tl.multiply(flat, size), number)
     count = tl.shape(flat)[1]
     indices = tl.broadcast_to(tl.expand_dims(flat, axis=1), (batch, channels, count))
     elements = tl.take_along_axis(tl.reshape(x, (batch, channels, math.prod(sizes))), indices, axis=2)
-    return elements if clamped else tl.where(tl.expand_dims(inside, axis=1), elements, scalar_like(0, x))
+    return elements if clamped else tl.where(tl.expand_dims(is_inside, axis=1), elements, scalar_like(0, x))
 
 
 def bilinear_at(x: Any, *coordinates: Any) -> Any:
@@ -361,7 +361,7 @@ def pool_regions(
     grid = (count, rows, columns)
     vertical = tl.reshape(tl.broadcast_to(tl.expand_dims(y, axis=2), grid), (count, rows * columns))
     horizontal = tl.reshape(tl.broadcast_to(tl.expand_dims(z, axis=1), grid), (count, rows * columns))
-    outside = tl.reshape(
+    is_beyond = tl.reshape(
         tl.broadcast_to(tl.logical_or(tl.expand_dims(y_outside, axis=2), tl.expand_dims(z_outside, axis=1)), grid),
         (count, 1, rows * columns),
     )
@@ -369,7 +369,7 @@ def pool_regions(
     for (row, row_weight), (column, column_weight) in itertools.product(linear_taps(vertical), linear_taps(horizontal)):
         elements = elements_at(images, [row, column], clamped=True)
         weight = tl.expand_dims(tl.multiply(row_weight, column_weight), axis=1)
-        terms.append(tl.where(outside, scalar_like(0, x), tl.multiply(elements, weight)))
+        terms.append(tl.where(is_beyond, scalar_like(0, x), tl.multiply(elements, weight)))
     combine = tl.add if mode == "avg" else tl.maximum
     points = terms[0]
     for term in terms[1:]:
@@ -397,16 +397,18 @@ def non_max_suppression(
         tl.maximum(second, fourth),
     )
     order = tl.argsort(scores, axis=-1, descending=True)
-    ranked = tl.take_along_axis(scores, order, axis=-1)
+    ranked_scores = tl.take_along_axis(scores, order, axis=-1)
     shape = (batch, classes, count)
     edges = [
         tl.take_along_axis(tl.broadcast_to(tl.expand_dims(corner, axis=1), shape), order, axis=-1)
         for corner in (top, left, bottom, right)
     ]
     areas = tl.multiply(tl.subtract(edges[2], edges[0]), tl.subtract(edges[3], edges[1]))
-    most = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)
+    max_boxes = np.int64(0) if limit is None else tl.astype(scalar(limit), tl.int64)
     bound = scalar_like(0, scores) if overlap is None else scalar(overlap)
-    admitted = tl.broadcast_to(np.asarray(True), shape) if threshold is None else tl.greater(ranked, scalar(threshold))
+    is_admitted = (
+        tl.broadcast_to(np.asarray(True), shape) if threshold is None else tl.greater(ranked_scores, scalar(threshold))
+    )
     check_table_size(count)
     numbers = np.arange(count)
 
@@ -418,13 +420,13 @@ def non_max_suppression(
         union = tl.subtract(tl.add(box[4], areas), shared)
         overlaps = tl.logical_and(tl.greater(shared, tl.multiply(union, bound)), is_kept)
         is_free = tl.logical_not(tl.any(overlaps, axis=2, keepdims=True))
-        has_room = tl.less(tl.sum(tl.astype(is_kept, tl.int64), axis=2, keepdims=True), most)
+        has_room = tl.less(tl.sum(tl.astype(is_kept, tl.int64), axis=2, keepdims=True), max_boxes)
         is_box_kept = tl.logical_and(
-            tl.logical_and(is_free, has_room), tl.expand_dims(tl.take(admitted, k, axis=2), axis=2)
+            tl.logical_and(is_free, has_room), tl.expand_dims(tl.take(is_admitted, k, axis=2), axis=2)
         )
         return k + 1, tl.where(tl.equal(numbers, k), is_box_kept, is_kept)
 
-    nothing = tl.broadcast_to(np.asarray(False), shape)
-    _, is_kept = tl.while_loop(lambda k, _: tl.less(k, np.int64(count)), suppress, np.int64(0), nothing)
+    no_box = tl.broadcast_to(np.asarray(False), shape)
+    _, is_kept = tl.while_loop(lambda k, _: tl.less(k, np.int64(count)), suppress, np.int64(0), no_box)
     positions = tl.nonzero(is_kept)
     return tl.stack([positions[0], positions[1], tl.gather(order, *positions)], axis=1)

@@ -74,9 +74,9 @@ def spatial_padding(
     for size, width, step in zip(sizes, extent, strides, strict=True):
         if size is None:
             raise unsupported("shape", f"auto_pad {auto_pad} needs sizes that are known before the run")
-        missing = max((-(-size // step) - 1) * step + width - size, 0)
-        less, more = missing // 2, missing - missing // 2
-        pairs.append((less, more) if auto_pad == "SAME_UPPER" else (more, less))
+        total = max((-(-size // step) - 1) * step + width - size, 0)
+        smaller_half, larger_half = total // 2, total - total // 2
+        pairs.append((smaller_half, larger_half) if auto_pad == "SAME_UPPER" else (larger_half, smaller_half))
     return pairs
 
 
@@ -134,8 +134,12 @@ def conv_transpose(
             total = (sizes[k] - 1) * steps[k] + extra[k] + extent[k] - output_sizes[k]
             if total < 0:
                 extra[k], total = extra[k] - total, 0
-            half = total // 2
-            padding.append((half, total - half) if auto_pad == "SAME_UPPER" else (total - half, half))
+            smaller_half = total // 2
+            padding.append(
+                (smaller_half, total - smaller_half)
+                if auto_pad == "SAME_UPPER"
+                else (total - smaller_half, smaller_half)
+            )
     else:
         padding = spatial_padding(auto_pad, pads, shape_of(x)[2:], extent, steps)
     sums = tl.conv_transpose(
@@ -154,19 +158,19 @@ def pool_windows(
     extent, sizes = extents(kernel, spacings), known_sizes(x, range(2, 2 + axes))
     pairs = spatial_padding(auto_pad, pads, sizes, extent, steps)
     complete = []
-    for size, (before, after), width, step in zip(sizes, pairs, extent, steps, strict=True):
-        total = size + before + after - width
+    for size, (low, high), width, step in zip(sizes, pairs, extent, steps, strict=True):
+        total = size + low + high - width
         count = (-(-total // step) if ceil_mode else total // step) + 1
-        if ceil_mode and (count - 1) * step >= size + before:
+        if ceil_mode and (count - 1) * step >= size + low:
             count -= 1  # a window that would begin behind the array
-        complete.append((before, max((count - 1) * step + width - size - before, 0)))
-    check_table_size(*(size + before + after for size, (before, after) in zip(sizes, complete, strict=True)))
-    check_table_size(*(size + before + after for size, (before, after) in zip(sizes, pairs, strict=True)))
-    beyond = [(0, max(last - after, 0)) for (_, last), (_, after) in zip(complete, pairs, strict=True)]
-    inside = np.pad(np.ones(sizes, np.int64), complete)
+        complete.append((low, max((count - 1) * step + width - size - low, 0)))
+    check_table_size(*(size + low + high for size, (low, high) in zip(sizes, complete, strict=True)))
+    check_table_size(*(size + low + high for size, (low, high) in zip(sizes, pairs, strict=True)))
+    beyond = [(0, max(last - high, 0)) for (_, last), (_, high) in zip(complete, pairs, strict=True)]
+    ones = np.pad(np.ones(sizes, np.int64), complete)
     with_padding = np.pad(np.pad(np.ones(sizes, np.int64), pairs, constant_values=1), beyond)
     key = (*(slice(None, None, step) for step in steps), *(slice(None, None, step) for step in spacings))
-    masks = [np.lib.stride_tricks.sliding_window_view(array, extent)[key] for array in (inside, with_padding)]
+    masks = [np.lib.stride_tricks.sliding_window_view(array, extent)[key] for array in (ones, with_padding)]
     padded = tl.pad(x, ((0, 0), (0, 0), *complete), value=fill)
     parts = tl.windows(padded, tuple(kernel), strides=steps, dilations=None if set(spacings) == {1} else spacings)
     return parts, masks
@@ -291,8 +295,8 @@ def batch_normalization(
     if not training_mode or output_count == 1:
         return result
     running = [
-        tl.add(scale_by(old, momentum), scale_by(to_dtype(new, dtype_of(old)), 1 - momentum))
-        for old, new in ((mean, used_mean), (variance, used_variance))
+        tl.add(scale_by(running, momentum), scale_by(to_dtype(batch_statistic, dtype_of(running)), 1 - momentum))
+        for running, batch_statistic in ((mean, used_mean), (variance, used_variance))
     ]
     return result, *running
 
@@ -323,10 +327,10 @@ def layer_normalization(
 @operator("LRN")
 def lrn(x: Any, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Any:
     """Elements divided by a power of the sum of squares over neighbouring channels."""
-    rank, before = rank_of(x), (size - 1) // 2
-    padded = tl.pad(tl.multiply(x, x), ((0, 0), (before, size - 1 - before), *[(0, 0)] * (rank - 2)))
-    moved = tl.moveaxis(padded, 1, -1)
-    sums = tl.moveaxis(tl.sum(tl.windows(moved, (size,)), axis=-1), -1, 1)
+    rank, low = rank_of(x), (size - 1) // 2
+    padded = tl.pad(tl.multiply(x, x), ((0, 0), (low, size - 1 - low), *[(0, 0)] * (rank - 2)))
+    channels_last = tl.moveaxis(padded, 1, -1)
+    sums = tl.moveaxis(tl.sum(tl.windows(channels_last, (size,)), axis=-1), -1, 1)
     return tl.divide(x, tl.pow(tl.add(scale_by(sums, alpha / size), scalar_like(bias, x)), scalar_like(beta, x)))
 
 
@@ -342,9 +346,9 @@ def dropout_by_attribute(
 def dropout(x: Any, ratio: Any = None, training: Any = None, *, seed: int | None = None, output_count: int) -> Any:
     rate = 0.5 if ratio is None else float(ratio) if isinstance(ratio, np.ndarray) else scalar(ratio)
     values, storage = carrier_of(x), storage_of(x)
-    everything = tl.broadcast_to(np.asarray(True), tl.shape(values))
+    all_true = tl.broadcast_to(np.asarray(True), tl.shape(values))
     if training is None or not bool(training) or (isinstance(rate, float) and rate == 0):
-        return (x, everything)[:output_count]
+        return (x, all_true)[:output_count]
     keep = tl.greater_equal(
         tl.uniform(tl.shape(values)), rate if isinstance(rate, float) else tl.astype(rate, tl.float64)
     )
@@ -415,6 +419,6 @@ def deform_conv(
     parts = tl.reshape(parts, (batch, offset_group, channels // offset_group, rows * columns, out_height, out_width))
     if mask is not None:
         parts = tl.multiply(parts, tl.reshape(mask, (batch, offset_group, 1, rows * columns, out_height, out_width)))
-    grouped = tl.reshape(parts, (batch, group, channels // group * rows * columns, out_height * out_width))
+    groups_of_parts = tl.reshape(parts, (batch, group, channels // group * rows * columns, out_height * out_width))
     kernels = tl.reshape(weights, (group, outputs // group, channels // group * rows * columns))
-    return add_bias(tl.reshape(tl.matmul(kernels, grouped), (batch, outputs, out_height, out_width)), bias)
+    return add_bias(tl.reshape(tl.matmul(kernels, groups_of_parts), (batch, outputs, out_height, out_width)), bias)

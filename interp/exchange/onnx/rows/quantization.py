@@ -36,8 +36,12 @@ def quantize(numbers: Any, zero: Any, type_: DType | StorageType, saturate: int 
     """Numbers counted from a zero point, rounded to even and limited to the range of a type. Integers are rounded
     before they are counted."""
     is_float = isinstance(type_, StorageType) and not type_.is_integer
-    rounded = numbers if is_float else tl.round(numbers)
-    shifted = rounded if zero is None else tl.add(rounded, tl.astype(carrier_of(zero), dtype_of(rounded)))
+    rounded_numbers = numbers if is_float else tl.round(numbers)
+    shifted = (
+        rounded_numbers
+        if zero is None
+        else tl.add(rounded_numbers, tl.astype(carrier_of(zero), dtype_of(rounded_numbers)))
+    )
     if isinstance(type_, DType):
         return tl.astype(shifted, type_)
     if is_float:

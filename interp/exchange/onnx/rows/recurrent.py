@@ -54,9 +54,9 @@ def run_directions(
     """The outputs of all times, and the last states. `starts` are the first states, None for zeros."""
     sequence = tl.moveaxis(x, 0, 1) if layout else x
     times, batch, _ = tl.shape(sequence)
-    reverses = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
+    reverse_flags = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
     outputs, lasts = [], []
-    for number, is_reverse in enumerate(reverses):
+    for number, is_reverse in enumerate(reverse_flags):
         initial = tuple(
             tl.broadcast_to(scalar_like(0, x), (batch, hidden)) if start is None
             else tl.index(tl.moveaxis(start, 0, 1) if layout else start, number)
@@ -69,12 +69,14 @@ def run_directions(
 
         def step(state: Any, element: Any, number: int = number) -> Any:
             products, time = element
-            following = cell(products, state, number)
+            next_values = cell(products, state, number)
             if lengths is None:
-                return following, following[0]
+                return next_values, next_values[0]
             is_live = tl.expand_dims(tl.less(time, to_dtype(lengths, tl.int64)), axis=1)
-            next_state = tuple(tl.where(is_live, new, old) for new, old in zip(following, state, strict=True))
-            return next_state, tl.where(is_live, following[0], scalar_like(0, x))
+            next_state = tuple(
+                tl.where(is_live, new_value, old_value) for new_value, old_value in zip(next_values, state, strict=True)
+            )
+            return next_state, tl.where(is_live, next_values[0], scalar_like(0, x))
 
         last, collected = tl.scan(step, initial, (inputs, numbers))
         outputs.append(tl.flip(collected, axis=0) if is_reverse else collected)
@@ -144,8 +146,8 @@ def gru(
         update = inner(clip_to(tl.add(inputs[0], recurrent(0, h)), clip))
         reset = inner(clip_to(tl.add(inputs[1], recurrent(1, h)), clip))
         candidate = tl.multiply(reset, recurrent(2, h)) if linear_before_reset else recurrent(2, tl.multiply(reset, h))
-        fresh = outer(clip_to(tl.add(inputs[2], candidate), clip))
-        return (tl.add(tl.multiply(tl.subtract(1.0, update), fresh), tl.multiply(update, h)),)
+        candidate_state = outer(clip_to(tl.add(inputs[2], candidate), clip))
+        return (tl.add(tl.multiply(tl.subtract(1.0, update), candidate_state), tl.multiply(update, h)),)
 
     return tuple(run_directions(x, weights, lengths, [start], size, cell, direction, layout))
 
@@ -170,7 +172,7 @@ def lstm(
         total = tl.add(products, tl.matmul(h, tl.matrix_transpose(tl.index(recurrence, number))))
         if bias is not None:
             total = tl.add(total, tl.add(*split_bias(bias, number, 4 * size)))
-        inputs, outputs, forgets, fresh = split_columns(total, 4, size)
+        inputs, outputs, forgets, candidates = split_columns(total, 4, size)
         peeps = None if peepholes is None else split_columns(tl.index(peepholes, number), 3, size)
         inner, middle, outer = functions[3 * number : 3 * number + 3]
 
@@ -179,7 +181,7 @@ def lstm(
 
         input_gate = gate(inputs, 0, c)
         forget_gate = tl.subtract(1.0, input_gate) if input_forget else gate(forgets, 2, c)
-        memory = tl.add(tl.multiply(forget_gate, c), tl.multiply(input_gate, middle(clip_to(fresh, clip))))
+        memory = tl.add(tl.multiply(forget_gate, c), tl.multiply(input_gate, middle(clip_to(candidates, clip))))
         return tl.multiply(gate(outputs, 1, memory), outer(memory)), memory
 
     return tuple(run_directions(x, weights, lengths, [start, start_cell], size, cell, direction, layout))

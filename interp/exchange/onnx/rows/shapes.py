@@ -73,8 +73,10 @@ def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
     own_sizes, sizes = tl.shape(x), elements(target)
     if allowzero:
         return tl.reshape(x, tuple(sizes))
-    copied = [size_or_own(size, own_sizes[axis]) if axis < len(own_sizes) else size for axis, size in enumerate(sizes)]
-    return tl.reshape(x, tuple(copied))
+    target_sizes = [
+        size_or_own(size, own_sizes[axis]) if axis < len(own_sizes) else size for axis, size in enumerate(sizes)
+    ]
+    return tl.reshape(x, tuple(target_sizes))
 
 
 def size_or_own(size: Any, own_size: Any) -> Any:
@@ -435,8 +437,8 @@ def pad(x: Any, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "
     for k, axis in enumerate(positions):
         pairs[axis] = widths[k], widths[k + len(positions)]
     if any(min(pair) < 0 for pair in pairs):
-        x = tl.index(x, tuple(slice(max(-before, 0), min(after, 0) or None) for before, after in pairs))
-        pairs = [(max(before, 0), max(after, 0)) for before, after in pairs]
+        x = tl.index(x, tuple(slice(max(-low, 0), min(high, 0) or None) for low, high in pairs))
+        pairs = [(max(low, 0), max(high, 0)) for low, high in pairs]
     if not any(map(any, pairs)):
         return x
     fill = scalar_like(0, x) if value is None else scalar(value)
@@ -449,19 +451,19 @@ def depth_to_space(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
     depth = channels // (blocksize * blocksize)
     if mode == "DCR":
         parts = tl.reshape(x, (batch, blocksize, blocksize, depth, height, width))
-        moved = tl.permute_dims(parts, (0, 3, 4, 1, 5, 2))
+        permuted = tl.permute_dims(parts, (0, 3, 4, 1, 5, 2))
     else:
         parts = tl.reshape(x, (batch, depth, blocksize, blocksize, height, width))
-        moved = tl.permute_dims(parts, (0, 1, 4, 2, 5, 3))
-    return tl.reshape(moved, (batch, depth, height * blocksize, width * blocksize))
+        permuted = tl.permute_dims(parts, (0, 1, 4, 2, 5, 3))
+    return tl.reshape(permuted, (batch, depth, height * blocksize, width * blocksize))
 
 
 @operator("SpaceToDepth")
 def space_to_depth(x: Any, *, blocksize: int, mode: str = "DCR") -> Any:
     batch, channels, height, width = tl.shape(x)
     parts = tl.reshape(x, (batch, channels, height // blocksize, blocksize, width // blocksize, blocksize))
-    moved = tl.permute_dims(parts, (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
-    return tl.reshape(moved, (batch, channels * blocksize * blocksize, height // blocksize, width // blocksize))
+    permuted = tl.permute_dims(parts, (0, 3, 5, 1, 2, 4) if mode == "DCR" else (0, 1, 3, 5, 2, 4))
+    return tl.reshape(permuted, (batch, channels * blocksize * blocksize, height // blocksize, width // blocksize))
 
 
 @operator("ReverseSequence")

@@ -42,9 +42,9 @@ def momentum(rate: Any, time: Any, *tensors: Any, alpha: float, beta: float, mod
         slope = tl.add(tl.multiply(x, norm_coefficient), gradient)
         is_later = to_dtype(tl.greater(scalar(time), 0), dtype_of(x))
         factor = tl.add(tl.multiply(is_later, beta), tl.subtract(1.0, is_later))
-        moved = tl.add(tl.multiply(velocity, alpha), tl.multiply(slope, factor))
-        direction = tl.add(slope, tl.multiply(moved, alpha)) if mode == "nesterov" else moved
-        rows.append((tl.subtract(x, tl.multiply(direction, scalar(rate))), moved))
+        new_velocity = tl.add(tl.multiply(velocity, alpha), tl.multiply(slope, factor))
+        direction = tl.add(slope, tl.multiply(new_velocity, alpha)) if mode == "nesterov" else new_velocity
+        rows.append((tl.subtract(x, tl.multiply(direction, scalar(rate))), new_velocity))
     return regroup_by_kind(rows)
 
 
@@ -64,6 +64,6 @@ def adam(
             tl.subtract(1.0, tl.pow(alpha, count)),
         )
         used_rate = tl.where(tl.greater(count, 0.0), corrected_rate, scalar(rate))
-        moved = tl.subtract(x, tl.divide(tl.multiply(used_rate, mean), tl.add(tl.sqrt(square), epsilon)))
-        rows.append((tl.multiply(moved, 1 - norm_coefficient_post), mean, square))
+        new_x = tl.subtract(x, tl.divide(tl.multiply(used_rate, mean), tl.add(tl.sqrt(square), epsilon)))
+        rows.append((tl.multiply(new_x, 1 - norm_coefficient_post), mean, square))
     return regroup_by_kind(rows)

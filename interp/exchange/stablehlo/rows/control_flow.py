@@ -67,8 +67,8 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
     @name_variables
     def advance(*values: Any) -> Any:
         results = body(*all_values(values))
-        following = tuple(as_array(results[k]) for k in variables)
-        return following if len(following) > 1 else following[0]
+        next_values = tuple(as_array(results[k]) for k in variables)
+        return next_values if len(next_values) > 1 else next_values[0]
 
     return all_values(tl.while_loop(condition, advance, *(starts[k] for k in variables)))
 

@@ -151,9 +151,9 @@ def clamp(low: Any, x: Any, high: Any) -> Any:
 @row("round_nearest_afz", is_elementwise=True)
 def round_nearest_afz(x: Any) -> Any:
     """Halves are rounded away from zero."""
-    whole = tl.trunc(x)
-    is_far = tl.greater_equal(tl.abs(tl.subtract(x, whole)), scalar_like(0.5, x))
-    return tl.where(is_far, tl.add(whole, tl.copysign(scalar_like(1, x), x)), whole)
+    truncated = tl.trunc(x)
+    is_far = tl.greater_equal(tl.abs(tl.subtract(x, truncated)), scalar_like(0.5, x))
+    return tl.where(is_far, tl.add(truncated, tl.copysign(scalar_like(1, x), x)), truncated)
 
 
 @row("compare", is_elementwise=True)
@@ -211,13 +211,13 @@ def split_bits(x: Any, width: int) -> Any:
 
 def join_bits(x: Any, width: int) -> Any:
     """The numbers along the last axis, the lowest bits first, as one unsigned number of `width` bits."""
-    bits, whole = tl.bitcast(x, unsigned_of(x)), getattr(dtypes, f"uint{width}")
-    parts = [tl.astype(tl.take(bits, np.int64(k), axis=-1), whole) for k in range(width // dtype_of(x).bits)]
-    joined = parts[0]
+    bits, dtype = tl.bitcast(x, unsigned_of(x)), getattr(dtypes, f"uint{width}")
+    parts = [tl.astype(tl.take(bits, np.int64(k), axis=-1), dtype) for k in range(width // dtype_of(x).bits)]
+    word = parts[0]
     for k, part in enumerate(parts[1:], 1):
         shifted = tl.bitwise_left_shift(part, scalar_like(k * dtype_of(x).bits, part))
-        joined = tl.bitwise_or(joined, shifted)
-    return joined
+        word = tl.bitwise_or(word, shifted)
+    return word
 
 
 @row("reduce_precision", is_elementwise=True)

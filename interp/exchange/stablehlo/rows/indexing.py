@@ -60,14 +60,14 @@ def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence
     collapsed = {*numbers.get("collapsed_slice_dims", []), *numbers.get("operand_batching_dims", [])}
     index = StartIndices(starts, numbers, "start_index_map", "start_indices_batching_dims", "operand_batching_dims")
     indexed = [axis for axis in range(rank) if axis in collapsed or slice_sizes[axis] < sizes[axis]]
-    whole = [axis for axis in range(rank) if axis not in indexed]
+    unindexed = [axis for axis in range(rank) if axis not in indexed]
     ranges = [axis for axis in indexed if axis not in collapsed]
     batch_rank = len(index.batch_sizes)
     positions = []
     for axis in indexed:
         first = clamp_start(index.start(axis), sizes[axis] - slice_sizes[axis])
         positions.append(spread_range(first, batch_rank, ranges, axis, slice_sizes[axis]))
-    x = move_axes(x, [*indexed, *whole])
+    x = move_axes(x, [*indexed, *unindexed])
     if not positions:
         parts = tl.broadcast_to(x, (*index.batch_sizes, *sizes_of(x)))
     else:
@@ -76,7 +76,7 @@ def gather(x: Any, starts: Any, *, dimension_numbers: str, slice_sizes: Sequence
         parts = tl.gather(x, *positions)
     offsets = numbers.get("offset_dims", [])
     kept_axes = [axis for axis in range(rank) if axis not in collapsed]
-    slice_axes = [*ranges, *whole]
+    slice_axes = [*ranges, *unindexed]
     order, batch = [], iter(range(batch_rank))
     for position in range(batch_rank + len(offsets)):
         order.append(
@@ -177,13 +177,13 @@ def scatter_windows(
     update_axes = dict(zip([axis for axis in axes if axis not in inserted], window_axes, strict=True))
     window = {axis: update_sizes[update_axis] for axis, update_axis in update_axes.items()}
     indexed = [axis for axis in axes if axis in inserted or index.has(axis) or window[axis] < sizes[axis]]
-    whole = [axis for axis in axes if axis not in indexed]
+    unindexed = [axis for axis in axes if axis not in indexed]
     ranges = [axis for axis in indexed if axis not in inserted]
     batch_axes = [axis for axis in range(len(update_sizes)) if axis not in window_axes]
-    updates = move_axes(updates, [*batch_axes, *(update_axes[axis] for axis in (*ranges, *whole))])
+    updates = move_axes(updates, [*batch_axes, *(update_axes[axis] for axis in (*ranges, *unindexed))])
     if not indexed:  # one window that is all of x, at each position
-        indexed, ranges, whole = [0], [0], whole[1:]
-    order = [*indexed, *whole]
+        indexed, ranges, unindexed = [0], [0], unindexed[1:]
+    order = [*indexed, *unindexed]
     rows = move_axes(x, order)
     positions, is_whole = window_positions(index, sizes, window, indexed, ranges)
     if is_whole is not None:

@@ -35,15 +35,18 @@ def product(x: Any, y: Any, left: tuple[list[int], list[int]], right: tuple[list
     x, y = to_dtype(x, result.dtype), to_dtype(y, result.dtype)
     if result.dtype.kind == "b":
         raise unsupported("dtype", "products of bools are not imported")
-    free = [[axis for axis in range(rank_of(array)) if axis not in (*batch, *contracted)]
+    free_axes = [[axis for axis in range(rank_of(array)) if axis not in (*batch, *contracted)]
             for array, (batch, contracted) in ((x, left), (y, right))]  # fmt: skip
     sizes = sizes_of(x)
     batch, inner = [sizes[axis] for axis in left[0]], math.prod(sizes[axis] for axis in left[1])
-    rows, columns = math.prod(sizes[axis] for axis in free[0]), math.prod(sizes_of(y)[axis] for axis in free[1])
-    x = move_axes(x, [*left[0], *free[0], *left[1]])
-    y = move_axes(y, [*right[0], *right[1], *free[1]])
-    first = (*batch, inner) if not free[0] and not batch else (*batch, rows, inner)
-    second = (*batch, inner) if not free[1] and not batch else (*batch, inner, columns)
+    rows, columns = (
+        math.prod(sizes[axis] for axis in free_axes[0]),
+        math.prod(sizes_of(y)[axis] for axis in free_axes[1]),
+    )
+    x = move_axes(x, [*left[0], *free_axes[0], *left[1]])
+    y = move_axes(y, [*right[0], *right[1], *free_axes[1]])
+    first = (*batch, inner) if not free_axes[0] and not batch else (*batch, rows, inner)
+    second = (*batch, inner) if not free_axes[1] and not batch else (*batch, inner, columns)
     total = tl.matmul(as_shape(x, first), as_shape(y, second))
     return as_shape(total, known_shape(result))
 
@@ -78,9 +81,9 @@ def convolution(
     spatial = [str(axis) for axis in range(rank)]
     x = to_dtype(move_axes(x, [inputs.index(axis) for axis in ("b", "f", *spatial)]), result.dtype)
     weights = to_dtype(move_axes(weights, [kernel.index(axis) for axis in ("o", "i", *spatial)]), result.dtype)
-    flipped = tuple(2 + axis for axis, is_reversed in enumerate(window_reversal or ()) if is_reversed)
-    if flipped:
-        weights = tl.flip(weights, axis=flipped)
+    reversed_axes = tuple(2 + axis for axis, is_reversed in enumerate(window_reversal or ()) if is_reversed)
+    if reversed_axes:
+        weights = tl.flip(weights, axis=reversed_axes)
     if batch_group_count > 1:
         x, feature_group_count = groups_of_samples(x, batch_group_count), batch_group_count
     pairs, spread = padding_pairs(padding, rank), list(lhs_dilation or [1] * rank)
@@ -106,5 +109,5 @@ def groups_of_samples(x: Any, count: int) -> Any:
     """An array whose samples are in groups, with the groups as groups of channels."""
     batch, channels, *spatial_sizes = sizes_of(x)
     parts = tl.reshape(x, (count, batch // count, channels, *spatial_sizes))
-    moved = tl.moveaxis(parts, 0, 1)
-    return tl.reshape(moved, (batch // count, count * channels, *spatial_sizes))
+    groups_first = tl.moveaxis(parts, 0, 1)
+    return tl.reshape(groups_first, (batch // count, count * channels, *spatial_sizes))

@@ -44,17 +44,17 @@ def threefry_bits(key: Any, counter: Sequence[Any], result: Type) -> tuple[list[
     along the first axis of even size, or else along the longest axis."""
     shape = known_shape(result)
     if result.dtype.bits == 64:
-        following, halves = threefry_blocks(key, counter[0], shape)
-        return [following], join_halves(*halves)
+        next_counter, halves = threefry_blocks(key, counter[0], shape)
+        return [next_counter], join_halves(*halves)
     if not shape:
-        following, halves = threefry_blocks(key, counter[0], ())
-        return [following], halves[0]
+        next_counter, halves = threefry_blocks(key, counter[0], ())
+        return [next_counter], halves[0]
     axis = next((axis for axis, size in enumerate(shape) if size % 2 == 0), int(np.argmax(shape)))
     half_shape = (*shape[:axis], (shape[axis] + 1) // 2, *shape[axis + 1 :])
-    following, halves = threefry_blocks(key, counter[0], half_shape)
+    next_counter, halves = threefry_blocks(key, counter[0], half_shape)
     even_shape = (*shape[:axis], 2 * half_shape[axis], *shape[axis + 1 :])
     neighbours = tl.reshape(tl.stack(halves, axis=axis + 1), even_shape)
-    return [following], tl.index(neighbours, (*(slice(None),) * axis, slice(0, shape[axis]), ...))
+    return [next_counter], tl.index(neighbours, (*(slice(None),) * axis, slice(0, shape[axis]), ...))
 
 
 def threefry_blocks(key: Any, counter: Any, shape: tuple[int, ...]) -> tuple[Any, list[Any]]:

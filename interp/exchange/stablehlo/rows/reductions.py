@@ -120,15 +120,15 @@ def has_positions(call: OperationCall, axes: Axes) -> bool:
     operation = call.operation
     if len(operation.operands) != 4 or len(axes) != 1:
         return False
-    value, along = operation.operands[1], axes[0]
+    value, axis = operation.operands[1], axes[0]
     producers = call.interpreter.producers
     while value in producers:
         producer = producers[value]
         if producer.name == "stablehlo.iota":
-            return bool(producer.attributes["iota_dimension"] == along)
-        if producer.name != "stablehlo.broadcast_in_dim" or along not in producer.attributes["broadcast_dimensions"]:
+            return bool(producer.attributes["iota_dimension"] == axis)
+        if producer.name != "stablehlo.broadcast_in_dim" or axis not in producer.attributes["broadcast_dimensions"]:
             return False
-        value, along = producer.operands[0], producer.attributes["broadcast_dimensions"].index(along)
+        value, axis = producer.operands[0], producer.attributes["broadcast_dimensions"].index(axis)
     return False
 
 
@@ -198,8 +198,8 @@ def reduce_window(
             fill = scalar_like(neutral_element(names[0], dtype_of(array)), array)
         full = pad_array(array, fill, low, high, [step - 1 for step in spread])
         counts = [
-            max((size - ((width - 1) * gap + 1)) // step + 1, 0)
-            for size, width, gap, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)
+            max((size - ((width - 1) * dilation + 1)) // step + 1, 0)
+            for size, width, dilation, step in zip(sizes_of(full), window_dimensions, dilations, strides, strict=True)
         ]
         check_table_size(*counts, *window_dimensions)
         if 0 in counts:
@@ -278,8 +278,10 @@ def select_and_scatter(
     view = np.lib.stride_tricks.sliding_window_view(numbers, window)[tuple(slice(None, None, step) for step in strides)]
     shape = (*counts, math.prod(window))
     parts = tl.reshape(tl.windows(full, window, strides=strides), shape)
-    selected = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
-    positions = tl.squeeze(tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected, axis=-1), -1)
+    selected_positions = (tl.argmax if selection == "GE" else tl.argmin)(parts, axis=-1, keepdims=True)
+    positions = tl.squeeze(
+        tl.take_along_axis(np.ascontiguousarray(view).reshape(shape), selected_positions, axis=-1), -1
+    )
     zeros = tl.broadcast_to(scalar_like(0, source), (total + 1,))
     sums = tl.scatter_add(zeros, tl.reshape(source, (-1,)), tl.reshape(positions, (-1,)))
     result = tl.reshape(tl.index(sums, slice(None, total)), sizes)

@@ -76,8 +76,8 @@ def chooses_largest(region: HloRegion, dtype: DType, index_dtype: DType) -> bool
     values, numbers = evaluate_rows(region, [first, indices[0], second, indices[1]])
     for largest in (True, False):
         is_first = ((first >= second) if largest else (first <= second)) | np.isnan(first.astype(np.float64))
-        selected = np.where(is_first, first, second)
-        if np.array_equal(values, selected, equal_nan=dtype.kind == "f") and np.array_equal(
+        selected_indices = np.where(is_first, first, second)
+        if np.array_equal(values, selected_indices, equal_nan=dtype.kind == "f") and np.array_equal(
             numbers, np.where(is_first, indices[0], indices[1])
         ):
             return largest
@@ -88,8 +88,8 @@ def sorts_descending(region: HloRegion, dtype: DType) -> bool | None:
     """Whether a comparator orders by its first pair of parameters from the largest down, NaN first; False for from the
     smallest up, NaN last; None for another one. A comparison that NaN makes false in both orders may be either."""
     block = region.block
-    used = {operand for operation in block.operations for operand in operation.operands}
-    if not depends_on_order(block) or used & set(block.parameters[2:]):
+    operands = {operand for operation in block.operations for operand in operation.operands}
+    if not depends_on_order(block) or operands & set(block.parameters[2:]):
         return None
     rows = list(itertools.product(sample_numbers(dtype), sample_numbers(dtype)))
     first, second = (np.array([row[k] for row in rows], dtype.numpy) for k in (0, 1))

@@ -43,16 +43,16 @@ def broadcast_in_dim(x: Any, *, result: Type, broadcast_dimensions: Sequence[int
     if rank_of(x) == 0:
         return Splat(x, shape) if shape else x
     order = sorted(range(len(broadcast_dimensions)), key=lambda axis: broadcast_dimensions[axis])
-    moved, sizes = move_axes(x, order), sizes_of(x)
-    expanded = [1] * len(shape)
+    permuted, sizes = move_axes(x, order), sizes_of(x)
+    expanded_shape = [1] * len(shape)
     for axis, target in enumerate(broadcast_dimensions):
-        expanded[target] = sizes[axis]
-    aligned = tuple(expanded)
+        expanded_shape[target] = sizes[axis]
+    aligned = tuple(expanded_shape)
     while len(aligned) > len(sizes) and aligned[0] == 1:  # broadcasting adds axes in front by itself
         aligned = aligned[1:]
-    if aligned != sizes_of(moved):
-        moved = tl.reshape(moved, aligned)
-    return moved if aligned == shape else tl.broadcast_to(moved, shape)
+    if aligned != sizes_of(permuted):
+        permuted = tl.reshape(permuted, aligned)
+    return permuted if aligned == shape else tl.broadcast_to(permuted, shape)
 
 
 @row("reshape", takes_splats=True)

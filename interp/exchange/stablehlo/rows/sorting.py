@@ -36,10 +36,10 @@ def order_of(comparator: HloRegion, operands: Any, axis: int) -> Any:
     sizes = sizes_of(operands[0])
     size = sizes[axis]
     check_table_size(*sizes, size)
-    moved = [tl.moveaxis(operand, axis, -1) for operand in operands]
+    axis_last = [tl.moveaxis(operand, axis, -1) for operand in operands]
     shape = (*(length for k, length in enumerate(sizes) if k != axis), size, size)
-    columns = [tl.broadcast_to(tl.expand_dims(array, axis=-1), shape) for array in moved]
-    rows = [tl.broadcast_to(tl.expand_dims(array, axis=-2), shape) for array in moved]
+    columns = [tl.broadcast_to(tl.expand_dims(array, axis=-1), shape) for array in axis_last]
+    rows = [tl.broadcast_to(tl.expand_dims(array, axis=-2), shape) for array in axis_last]
     pairs = [array for pair in zip(columns, rows, strict=True) for array in pair]
     (is_before,) = comparator.lift(*pairs)
     is_behind = tl.permute_dims(is_before, (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2))

@@ -66,8 +66,8 @@ def evaluate_while(
     def test(values: Sequence[Any]) -> Any:
         return scalar(interpreter.evaluate_graph(test_graph, values)[0])
 
-    def advance(values: Sequence[Any], needed: Collection[int]) -> list[Any]:
-        return interpreter.evaluate_graph(body_graph, values, needed)
+    def advance(values: Sequence[Any], needed_positions: Collection[int]) -> list[Any]:
+        return interpreter.evaluate_graph(body_graph, values, needed_positions)
 
     loop = CarriedLoop(
         names=names,
@@ -88,8 +88,8 @@ def evaluate_while(
 
 def argument_positions(graph: ForeignGraph, names: Sequence[str]) -> set[int]:
     """The positions of the parameters on which nodes depend."""
-    reached = graph.reachable_nodes(names)
-    return {position for position, argument in enumerate(graph.arguments) if argument.node in reached}
+    reached_names = graph.reachable_nodes(names)
+    return {position for position, argument in enumerate(graph.arguments) if argument.node in reached_names}
 
 
 def used_outputs(graph: ForeignGraph, node: ForeignNode) -> list[int]:
@@ -159,8 +159,8 @@ def set_item(items: Any, index: Any, element: Any, *, resize_if_index_out_of_bou
     position, array = tl.reshape(as_index(index), ()), items.array_for(element)
     if resize_if_index_out_of_bounds:
         length = tl.asarray(tl.shape(array)[0], dtype=tl.int64)
-        missing = tl.maximum(tl.subtract(tl.add(tl.astype(position, tl.int64), 1), length), 0)
-        array = tl.concat([array, tl.full((missing, *tl.shape(element)), np.zeros((), items.dtype.numpy))])
+        extension = tl.maximum(tl.subtract(tl.add(tl.astype(position, tl.int64), 1), length), 0)
+        array = tl.concat([array, tl.full((extension, *tl.shape(element)), np.zeros((), items.dtype.numpy))])
     return items.with_array(tl.scatter(array, tl.expand_dims(element, axis=0), tl.reshape(position, (1,))))
 
 
@@ -191,6 +191,6 @@ def resize_list(items: Any, count: Any) -> Any:
     if items.array is None:
         return TensorList(items.dtype, count=count)
     array = items.array
-    more = tl.maximum(tl.subtract(as_size(count), tl.shape(array)[0]), np.int64(0))
-    longer = tl.concat([array, zeros(items.dtype, more, tl.shape(array)[1:])])
-    return TensorList(items.dtype, tl.index(longer, slice(0, as_size(count))))
+    extension = tl.maximum(tl.subtract(as_size(count), tl.shape(array)[0]), np.int64(0))
+    longer_array = tl.concat([array, zeros(items.dtype, extension, tl.shape(array)[1:])])
+    return TensorList(items.dtype, tl.index(longer_array, slice(0, as_size(count))))

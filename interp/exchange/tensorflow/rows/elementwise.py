@@ -53,11 +53,11 @@ def ensure_shape(x: Any, *, shape: tuple[int | None, ...] | None) -> Any:
     if shape is None:
         return x
     require(len(shape) == rank_of(x), "an array does not have the number of axes that EnsureShape requires")
-    for size, required in zip(tl.shape(x), shape, strict=True):
+    for size, required_size in zip(tl.shape(x), shape, strict=True):
         if isinstance(size, int):
-            require(required in (None, size), "an array does not have the shape that EnsureShape requires")
-        elif required is not None:
-            tl.assert_(tl.equal(size, scalar_like(required, size)), f"an array does not have shape {list(shape)}")
+            require(required_size in (None, size), "an array does not have the shape that EnsureShape requires")
+        elif required_size is not None:
+            tl.assert_(tl.equal(size, scalar_like(required_size, size)), f"an array does not have shape {list(shape)}")
     return x
 
 
@@ -94,12 +94,12 @@ def approximate_equal(x: Any, y: Any, *, tolerance: float = 1e-5) -> Any:
 @operation("AddN", "AccumulateNV2", takes_values=True)
 def add_n(*operands: Any) -> Any:
     """The sum of arrays; or a list of the sums of the arrays that lists have at one index."""
-    lists = [each for each in operands if isinstance(each, TensorList)]
+    lists = [operand for operand in operands if isinstance(operand, TensorList)]
     if not lists:
         require(all(map(is_array, operands)), "AddN takes arrays or lists of arrays")
         return functools.reduce(tl.add, operands)
     require(len(lists) == len(operands), "AddN takes arrays or lists of arrays")
-    arrays = [each.array for each in lists if each.array is not None]  # a list without an array is all zeros
+    arrays = [list_.array for list_ in lists if list_.array is not None]  # a list without an array is all zeros
     return lists[0].with_array(functools.reduce(tl.add, arrays)) if arrays else lists[0]
 
 
@@ -144,9 +144,9 @@ def register_no_zero(name: str, function: str) -> None:
     def compute(x: Any, y: Any) -> Any:
         """0 where x is 0, whatever y is."""
         is_zero = tl.equal(x, scalar_like(0, x))
-        one = tl.where(is_zero, scalar_like(1, y), y)
-        factor = {"log": tl.log, "log1p": tl.log1p, "reciprocal": tl.reciprocal}[function](one)
-        product = tl.divide(x, one) if function == "reciprocal" else tl.multiply(x, factor)
+        safe_divisor = tl.where(is_zero, scalar_like(1, y), y)
+        factor = {"log": tl.log, "log1p": tl.log1p, "reciprocal": tl.reciprocal}[function](safe_divisor)
+        product = tl.divide(x, safe_divisor) if function == "reciprocal" else tl.multiply(x, factor)
         return tl.where(is_zero, scalar_like(0, x), product)
 
 

@@ -85,10 +85,10 @@ def scatter(function: Any, x: Any, indices: Any, updates: Any) -> Any:
     positions = split_last_axis(indices)
     if not positions:
         raise unsupported("shape", "a scatter without indices")
-    rest = tuple(tl.shape(x)[len(positions) :])
+    row_shape = tuple(tl.shape(x)[len(positions) :])
     flat = [tl.reshape(position, (-1,)) for position in positions]
     count = tl.shape(flat[0])[0]
-    return function(x, tl.reshape(updates, (count, *rest)), *flat)
+    return function(x, tl.reshape(updates, (count, *row_shape)), *flat)
 
 
 SCATTERS = {
@@ -191,11 +191,11 @@ def register_segment(name: str, function: str, start: str) -> None:
         limits: Any = dtype.limits if dtype.kind == "f" else np.iinfo(element)
         low, high = limits.min, limits.max
         first = {"zero": 0, "one": 1, "lowest": low, "highest": high}[start]
-        rest = tuple(tl.shape(x)[rank:])
+        row_shape = tuple(tl.shape(x)[rank:])
         ids = tl.reshape(to_dtype(segments, tl.int64), (-1,))
         positions = tl.add(tl.maximum(ids, np.int64(-1)), np.int64(1))
-        base = tl.full((number + 1, *rest), scalar_like(first, x))
-        rows = tl.reshape(x, (tl.shape(positions)[0], *rest))
+        base = tl.full((number + 1, *row_shape), scalar_like(first, x))
+        rows = tl.reshape(x, (tl.shape(positions)[0], *row_shape))
         return tl.index(getattr(tl, function)(base, rows, positions), slice(1, None))
 
 
@@ -224,13 +224,13 @@ for _name, _function, _last in (("ArgMax", "argmax", -np.inf), ("ArgMin", "argmi
 def reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int = 0) -> Any:
     """The first elements of each sequence, as many as `lengths` says, in the opposite order."""
     rank = rank_of(x)
-    along, batch = axis_position(seq_dim, rank), axis_position(batch_dim, rank)
-    (count,) = known_sizes(x, [along])
-    numbers = np.arange(count).reshape([-1 if k == along else 1 for k in range(rank)])
+    sequence_axis, batch_axis = axis_position(seq_dim, rank), axis_position(batch_dim, rank)
+    (count,) = known_sizes(x, [sequence_axis])
+    numbers = np.arange(count).reshape([-1 if k == sequence_axis else 1 for k in range(rank)])
     if isinstance(lengths, np.ndarray):
         require(bool(np.all(lengths <= count)), "a sequence is longer than the array")
     else:
         tl.assert_(tl.all(tl.less_equal(lengths, scalar_like(count, lengths))), "a sequence is longer than the array")
-    last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch else 1 for k in range(rank)))
+    last = tl.reshape(to_dtype(lengths, tl.int64), tuple(-1 if k == batch_axis else 1 for k in range(rank)))
     positions = tl.where(tl.less(numbers, last), tl.subtract(tl.subtract(last, np.int64(1)), numbers), numbers)
-    return tl.take_along_axis(x, tl.broadcast_to(positions, tuple(tl.shape(x))), axis=along)
+    return tl.take_along_axis(x, tl.broadcast_to(positions, tuple(tl.shape(x))), axis=sequence_axis)

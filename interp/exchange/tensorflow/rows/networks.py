@@ -64,12 +64,12 @@ def softmax_cross_entropy(logits: Any, labels: Any) -> Any:
 @operation("SparseSoftmaxCrossEntropyWithLogits", outputs=("loss", "backprop"))
 def sparse_softmax_cross_entropy(logits: Any, labels: Any) -> Any:
     (classes,) = known_sizes(logits, [rank_of(logits) - 1])
-    hot = tl.equal(tl.expand_dims(labels, axis=-1), np.arange(classes, dtype=dtype_of(labels).numpy))
+    one_hot = tl.equal(tl.expand_dims(labels, axis=-1), np.arange(classes, dtype=dtype_of(labels).numpy))
     positions = tl.expand_dims(as_index(labels), axis=-1)
-    chosen = tl.take_along_axis(tl.log_softmax(logits, axis=-1), positions, axis=-1)
+    log_probabilities = tl.take_along_axis(tl.log_softmax(logits, axis=-1), positions, axis=-1)
     return [
-        tl.negative(tl.squeeze(chosen, -1)),
-        tl.subtract(tl.softmax(logits, axis=-1), to_dtype(hot, dtype_of(logits))),
+        tl.negative(tl.squeeze(log_probabilities, -1)),
+        tl.subtract(tl.softmax(logits, axis=-1), to_dtype(one_hot, dtype_of(logits))),
     ]
 
 
@@ -93,10 +93,10 @@ def from_channels_first(x: Any, data_format: str) -> Any:
 
 def spatial_entries(values: Sequence[int], data_format: str) -> tuple[int, ...]:
     """The entries for the spatial axes; those for batches and channels must be 1."""
-    chosen = tuple(values[1:-1]) if data_format in ("NHWC", "NDHWC") else tuple(values[2:])
-    if math.prod(values) != math.prod(chosen):
+    entries = tuple(values[1:-1]) if data_format in ("NHWC", "NDHWC") else tuple(values[2:])
+    if math.prod(values) != math.prod(entries):
         raise unsupported("attribute", "strides along batches or channels")
-    return chosen
+    return entries
 
 
 def padding_of(
@@ -114,8 +114,8 @@ def padding_of(
     for size, extent, stride in zip(sizes, extents, strides, strict=True):
         if size is None:
             raise unsupported("shape", "padding SAME needs sizes that are known before the run")
-        missing = max((-(-size // stride) - 1) * stride + extent - size, 0)
-        pairs.append((missing // 2, missing - missing // 2))
+        total = max((-(-size // stride) - 1) * stride + extent - size, 0)
+        pairs.append((total // 2, total - total // 2))
     return pairs
 
 
@@ -150,9 +150,9 @@ def convolve(
     """A convolution of an image with its channels first."""
     extents = [(size - 1) * step + 1 for size, step in zip(known_sizes(kernel)[2:], spacings, strict=True)]
     pairs = padding_of(padding, shape_of(image)[2:], extents, steps, explicit, form)
-    depth, own = shape_of(kernel)[1], shape_of(image)[1]
-    if groups == 1 and depth is not None and own is not None and depth and own != depth:
-        groups = own // depth
+    depth, channels = shape_of(kernel)[1], shape_of(image)[1]
+    if groups == 1 and depth is not None and channels is not None and depth and channels != depth:
+        groups = channels // depth
     result = tl.conv(image, kernel, strides=tuple(steps), padding=pairs, dilations=tuple(spacings), groups=groups)
     return from_channels_first(result, form)
 

@@ -53,11 +53,11 @@ def register_cumulative(name: str, function: str, start: float) -> None:
         position = axis_position(integer(axis), rank_of(x))
         source = tl.flip(x, axis=position) if reverse else x
         if exclusive:
-            before = [slice(None)] * position
+            leading = [slice(None)] * position
             first = tl.full(
                 tuple(1 if k == position else size for k, size in enumerate(tl.shape(x))), scalar_like(start, x)
             )
-            source = tl.concat([first, tl.index(source, (*before, slice(0, -1)))], axis=position)
+            source = tl.concat([first, tl.index(source, (*leading, slice(0, -1)))], axis=position)
         result = to_dtype(getattr(tl, function)(source, axis=position), dtype_of(x))
         return tl.flip(result, axis=position) if reverse else result
 

@@ -100,8 +100,8 @@ def concat_offset(axis: Any, *shapes: Any) -> Any:
     position, start = integer(axis), scalar_like(0, shapes[0])
     offsets = []
     for sizes in shapes:
-        here = np.arange(known_sizes(sizes)[0]) == position
-        offsets.append(tl.where(here, start, scalar_like(0, sizes)))
+        is_axis = np.arange(known_sizes(sizes)[0]) == position
+        offsets.append(tl.where(is_axis, start, scalar_like(0, sizes)))
         start = tl.add(start, tl.index(sizes, position))
     return offsets
 
@@ -189,12 +189,12 @@ def slice_bounds(start: Any, size: Any, total: Any) -> tuple[Any, Any]:
         end = total if size == -1 else start + size
     else:
         end = tl.where(tl.equal(size, minus_one), np.asarray(total) if isinstance(total, int) else total, start + size)
-    if all(isinstance(each, int) for each in (start, size, total)):
+    if all(isinstance(bound, int) for bound in (start, size, total)):
         require(0 <= start <= end <= total, "Slice is not inside the array")
     else:
-        first, last, limit = (np.asarray(each) if isinstance(each, int) else each for each in (start, end, total))
-        inside = [tl.less_equal(zero, first), tl.less_equal(first, last), tl.less_equal(last, limit)]
-        tl.assert_(functools.reduce(tl.logical_and, inside), "the slice is not inside the array")
+        first, last, limit = (np.asarray(bound) if isinstance(bound, int) else bound for bound in (start, end, total))
+        conditions = [tl.less_equal(zero, first), tl.less_equal(first, last), tl.less_equal(last, limit)]
+        tl.assert_(functools.reduce(tl.logical_and, conditions), "the slice is not inside the array")
     return start, end
 
 
@@ -225,7 +225,7 @@ def broadcast_gradient_args(x: Any, y: Any) -> Any:
     if not (isinstance(x, np.ndarray) and isinstance(y, np.ndarray)):
         raise unsupported("shape", "the shapes of BroadcastGradientArgs must be constants")
     count = max(x.size, y.size)
-    first, second = ([1] * (count - each.size) + each.tolist() for each in (x, y))
+    first, second = ([1] * (count - operand.size) + operand.tolist() for operand in (x, y))
     pairs = list(zip(first, second, strict=True))
     results = ([k for k, pair in enumerate(pairs) if pair[side] == 1] for side in (0, 1))
     return [np.array(axes, x.dtype) for axes in results]
@@ -286,12 +286,12 @@ def pad_v2(x: Any, widths: Any, value: Any) -> Any:
 def mirror_pad(x: Any, widths: Any, *, mode: str) -> Any:
     """REFLECT repeats no edge, SYMMETRIC does."""
     pairs = padding_pairs(widths)
-    for axis, (before, after) in enumerate(pairs):
+    for axis, (low, high) in enumerate(pairs):
         (count,) = known_sizes(x, [axis])
         edge = mode != "SYMMETRIC"
-        require(max(before, after) <= count - edge, "MirrorPad is wider than the array")
+        require(max(low, high) <= count - edge, "MirrorPad is wider than the array")
         positions = np.concatenate([
-            np.arange(before)[::-1] + edge, np.arange(count), count - 1 - edge - np.arange(after),
+            np.arange(low)[::-1] + edge, np.arange(count), count - 1 - edge - np.arange(high),
         ]).astype(np.int64)  # fmt: skip
         x = tl.take(x, positions, axis=axis)
     return x
@@ -299,7 +299,7 @@ def mirror_pad(x: Any, widths: Any, *, mode: str) -> Any:
 
 def padding_pairs(widths: Any) -> tuple[tuple[int, int], ...]:
     """The widths before and after each axis."""
-    pairs = tuple((int(before), int(after)) for before, after in np.asarray(widths))
+    pairs = tuple((int(low), int(high)) for low, high in np.asarray(widths))
     check_room(*(width for pair in pairs for width in pair if width < 0))
     return pairs
 
@@ -341,10 +341,10 @@ def matrix_diag_part(x: Any) -> Any:
 def matrix_band_part(x: Any, lower: Any, upper: Any) -> Any:
     rows, columns = known_sizes(x)[-2:]
     check_room(rows, columns)
-    below, above = integer(lower), integer(upper)
+    lower_width, upper_width = integer(lower), integer(upper)
     distance = np.arange(rows)[:, None] - np.arange(columns)
-    inside = ((below < 0) | (distance <= below)) & ((above < 0) | (-distance <= above))
-    return tl.where(inside, x, scalar_like(0, x))
+    is_in_band = ((lower_width < 0) | (distance <= lower_width)) & ((upper_width < 0) | (-distance <= upper_width))
+    return tl.where(is_in_band, x, scalar_like(0, x))
 
 
 def batch_axes(x: Any, count: int) -> int:

@@ -95,7 +95,7 @@ def resource_scatter_add(handle: Any, indices: Any, updates: Any) -> Any:
 @operation("Assert", takes_values=True, has_effect=True, ignored=("summarize",))
 def assert_(condition: Any, *data: Any) -> Any:
     """The message of a failed assertion has the texts among its data."""
-    texts = [text for each in data if isinstance(each, StringArray) for text in each.strings]
+    texts = [text for operand in data if isinstance(operand, StringArray) for text in operand.strings]
     tl.assert_(scalar(condition), " ".join(texts))
     return []
 
@@ -114,7 +114,7 @@ def print_v2(text: Any) -> Any:
 
 @operation("Print", takes_values=True, has_effect=True, ignored=("first_n", "summarize"))
 def print_(x: Any, *data: Any, message: str = "") -> Any:
-    tl.print(message, *(each for each in data if is_array(each)))
+    tl.print(message, *(operand for operand in data if is_array(operand)))
     return x
 
 

@@ -82,15 +82,15 @@ def common_dtype(*values: Any) -> DType:
     groups: tuple[list[Any], ...] = ([], [], [])
     for x in values:
         groups[2 if is_number(x) else 0 if rank_of(x) else 1].append(dtype_of(x))
-    chosen: DType | None = None
+    result: DType | None = None
     for dtypes in filter(None, groups):
         candidate = dtypes[0]
         for dtype in dtypes[1:]:
             candidate = promote(candidate, dtype)
-        if chosen is None or kind_order(candidate) > kind_order(chosen):
-            chosen = candidate
-    assert chosen is not None
-    return chosen
+        if result is None or kind_order(candidate) > kind_order(result):
+            result = candidate
+    assert result is not None
+    return result
 
 
 def kind_order(dtype: DType) -> int:
@@ -117,14 +117,14 @@ def axes_of(axes: Any, rank: int) -> tuple[int, ...]:
     """The axes that an argument names; all, if it is None or empty."""
     if axes is None or axes == []:
         return tuple(range(rank))
-    listed = axes if isinstance(axes, list) else [axes]
-    return tuple(axis_position(axis, rank) for axis in listed) if rank else ()
+    axis_list = axes if isinstance(axes, list) else [axes]
+    return tuple(axis_position(axis, rank) for axis in axis_list) if rank else ()
 
 
 def per_axis(numbers: Any, count: int) -> tuple[int, ...]:
     """A number for each of `count` axes; one stands for all."""
-    listed = numbers if isinstance(numbers, list) else [numbers]
-    return tuple(listed * count if len(listed) == 1 else listed)
+    number_list = numbers if isinstance(numbers, list) else [numbers]
+    return tuple(number_list * count if len(number_list) == 1 else number_list)
 
 
 def check_count(count: int) -> None:

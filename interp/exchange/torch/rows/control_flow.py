@@ -65,8 +65,8 @@ def while_loop(
 
     def advance(*values: Any) -> Any:
         results = body(*all_values(values))
-        following = tuple(as_array(results[k]) for k in variables)
-        return following if len(following) > 1 else following[0]
+        next_values = tuple(as_array(results[k]) for k in variables)
+        return next_values if len(next_values) > 1 else next_values[0]
 
     loop = list(map(name_parameters([names[k] for k in variables]), (condition, advance)))
     return all_values(tl.while_loop(*loop, *(first[k] for k in variables)))[: len(starts)]
@@ -79,11 +79,11 @@ def variable_names(node: TorchCall, parameters: Sequence[Any], position: int) ->
     unique = UniqueNames()
     names = []
     for k, parameter in enumerate(parameters):
-        own = parameter if isinstance(parameter, ValueName) else ""
+        name = parameter if isinstance(parameter, ValueName) else ""
         outer = operands[k] if isinstance(operands, list) and k < len(operands) else ""
-        if (not own or GENERIC_NAME.fullmatch(own)) and isinstance(outer, ValueName):
-            own = outer
-        names.append(unique.fresh_name(identifier(own, "x")))
+        if (not name or GENERIC_NAME.fullmatch(name)) and isinstance(outer, ValueName):
+            name = outer
+        names.append(unique.fresh_name(identifier(name, "x")))
     return names
 
 
@@ -97,7 +97,7 @@ def scan(
     count = len(initial)
 
     def step(state: Any, elements: Any) -> Any:
-        results = [as_array(each) for each in combine(*state, *elements, *invariants)]
+        results = [as_array(value) for value in combine(*state, *elements, *invariants)]
         return tuple(results[:count]), tuple(results[count:])
 
     if not arrays:
@@ -117,15 +117,15 @@ def associative_scan(
     combine: GraphCall, arrays: Sequence[Any], invariants: Sequence[Any] = (), *, node: TorchCall
 ) -> Any:
     """The results of combining the first 1, 2, 3, ... elements, computed in order."""
-    first = tuple(tl.index(each, 0) for each in arrays)
+    first = tuple(tl.index(array, 0) for array in arrays)
 
     def step(state: Any, elements: Any) -> Any:
-        following = tuple(map(as_array, combine(*state, *elements, *invariants)))
-        return following, following
+        combination = tuple(map(as_array, combine(*state, *elements, *invariants)))
+        return combination, combination
 
-    _, collected = tl.scan(step, first, tuple(tl.index(each, slice(1, None)) for each in arrays))
+    _, collected = tl.scan(step, first, tuple(tl.index(array, slice(1, None)) for array in arrays))
     pairs = zip(first, collected, strict=True)
-    return tuple(tl.concat([tl.expand_dims(start, axis=0), rest], axis=0) for start, rest in pairs)
+    return tuple(tl.concat([tl.expand_dims(start, axis=0), tail], axis=0) for start, tail in pairs)
 
 
 @row("invoke_subgraph", dialect="higher_order")
@@ -139,7 +139,7 @@ def wrap_with_set_grad_enabled(enabled: Any, body: GraphCall, *operands: Any, no
     results = body.share([node.memory(argument) for _, argument in node.node.arguments[2:]])
     if enabled:
         return tuple(results)
-    return tuple(tl.stop_gradient(each) if is_float(each) else each for each in results)
+    return tuple(tl.stop_gradient(result) if is_float(result) else result for result in results)
 
 
 @row("wrap_with_autocast", dialect="higher_order")

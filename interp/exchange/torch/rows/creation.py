@@ -89,7 +89,7 @@ def arange(end: Any, start: Any = 0, step: Any = 1, *, dtype: Any = None, result
 @row("linspace")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, result: Type) -> Any:
     if not is_number(start) or not is_number(end):
-        first, last = (to_dtype(each, result.dtype) for each in (start, end))
+        first, last = (to_dtype(bound, result.dtype) for bound in (start, end))
         return tl.linspace(first, last, steps, dtype=result.dtype)
     check_room(steps)
     return np.linspace(start, end, steps).astype(result.dtype.numpy)
@@ -176,8 +176,8 @@ def random_integers(low: int, high: int, sizes: Any, dtype: DType) -> Any:
 @row("bernoulli", is_folded=False)
 def bernoulli(self: Any, p: Any = None, *, generator: Any = None) -> Any:
     rate = self if p is None else p
-    drawn = tl.less(tl.uniform(tuple(tl.shape(self))), to_dtype(rate, tl.float64))
-    return to_dtype(drawn, dtype_of(self))
+    draws = tl.less(tl.uniform(tuple(tl.shape(self))), to_dtype(rate, tl.float64))
+    return to_dtype(draws, dtype_of(self))
 
 
 @row("normal", is_folded=False)
@@ -185,8 +185,8 @@ def normal(
     mean: Any, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Any = None, result: Type
 ) -> Any:
     shape = size if size is not None else tl.shape(std if is_number(mean) else mean)
-    drawn = to_dtype(tl.normal(tuple(shape)), result.dtype)
-    return tl.add(to_dtype(mean, result.dtype), tl.multiply(to_dtype(std, result.dtype), drawn))
+    draws = to_dtype(tl.normal(tuple(shape)), result.dtype)
+    return tl.add(to_dtype(mean, result.dtype), tl.multiply(to_dtype(std, result.dtype), draws))
 
 
 @row("dropout", is_folded=False)

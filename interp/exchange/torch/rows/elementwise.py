@@ -280,8 +280,8 @@ def ignore_nan(function: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
 def xlogy(self: Any, other: Any, *, result: Type) -> Any:
     x, y = cast(result.dtype, self, other)
     is_zero = tl.logical_and(tl.equal(x, scalar_like(0, x)), tl.logical_not(tl.isnan(y)))
-    safe = tl.where(is_zero, scalar_like(1, y), y)
-    return tl.where(is_zero, scalar_like(0, x), tl.multiply(x, tl.log(safe)))
+    safe_y = tl.where(is_zero, scalar_like(1, y), y)
+    return tl.where(is_zero, scalar_like(0, x), tl.multiply(x, tl.log(safe_y)))
 
 
 @row("logaddexp2")
@@ -355,7 +355,7 @@ def isclose(self: Any, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal
     exact = tl.equal(x, y)
     if equal_nan and dtype_of(x).kind == "f":
         exact = tl.logical_or(exact, tl.logical_and(tl.isnan(x), tl.isnan(y)))
-    x, y = (each if dtype_of(each).kind == "f" else tl.astype(each, tl.float32) for each in (x, y))
+    x, y = (operand if dtype_of(operand).kind == "f" else tl.astype(operand, tl.float32) for operand in (x, y))
     distance, bound = (
         tl.abs(tl.subtract(x, y)),
         tl.add(scalar_like(atol, x), tl.multiply(scalar_like(rtol, x), tl.abs(y))),
@@ -478,16 +478,16 @@ def hardshrink(self: Any, lambd: Any = 0.5) -> Any:
 
 @row("softshrink")
 def softshrink(self: Any, lambd: Any = 0.5) -> Any:
-    limit, inside = scalar_like(lambd, self), tl.multiply(self, scalar_like(0, self))
-    lower = tl.where(tl.less(self, tl.negative(limit)), tl.add(self, limit), inside)
+    limit, zero_of_self = scalar_like(lambd, self), tl.multiply(self, scalar_like(0, self))
+    lower = tl.where(tl.less(self, tl.negative(limit)), tl.add(self, limit), zero_of_self)
     return tl.where(tl.greater(self, limit), tl.subtract(self, limit), lower)
 
 
 @row("glu")
 def glu(self: Any, dim: int = -1) -> Any:
     axis = axis_position(dim, rank_of(self))
-    half = known_sizes(self, [axis])[0] // 2
-    return tl.multiply(part(self, axis, slice(0, half)), tl.sigmoid(part(self, axis, slice(half, None))))
+    width = known_sizes(self, [axis])[0] // 2
+    return tl.multiply(part(self, axis, slice(0, width)), tl.sigmoid(part(self, axis, slice(width, None))))
 
 
 @row("logit", "special_logit")
@@ -561,7 +561,7 @@ def sum_to_size(self: Any, size: list[Any]) -> Any:
     """The sum over the axes along which an array was broadcast from a shape."""
     extra = rank_of(self) - len(size)
     axes = tuple(range(extra))
-    kept = [extra + k for k, each in enumerate(size) if each == 1 and known_sizes(self, [extra + k]) != (1,)]
+    summed_axes = [extra + k for k, length in enumerate(size) if length == 1 and known_sizes(self, [extra + k]) != (1,)]
     total = functools.partial(tl.sum, dtype=dtype_of(self))
     x = total(self, axis=axes) if axes else self
-    return total(x, axis=tuple(axis - extra for axis in kept), keepdims=True) if kept else x
+    return total(x, axis=tuple(axis - extra for axis in summed_axes), keepdims=True) if summed_axes else x

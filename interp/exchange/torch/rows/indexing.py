@@ -15,14 +15,14 @@ from .shapes import part, permute, reshape, slice_entry
 def split_masks(indices: list[Any]) -> list[Any]:
     """Arrays of indices: a mask becomes one for each of its axes."""
     entries: list[Any] = []
-    for each in indices:
-        if each is not None and dtype_of(each).kind == "b":
-            if not isinstance(each, np.ndarray):
-                entries += list(tl.nonzero(each))
+    for entry in indices:
+        if entry is not None and dtype_of(entry).kind == "b":
+            if not isinstance(entry, np.ndarray):
+                entries += list(tl.nonzero(entry))
             else:
-                entries += list(np.nonzero(each))
+                entries += list(np.nonzero(entry))
         else:
-            entries.append(each)
+            entries.append(entry)
     return entries
 
 
@@ -32,10 +32,10 @@ def front_indexed_axes(x: Any, indices: list[Any]) -> tuple[list[int], list[Any]
     entries = split_masks(indices)
     entries += [None] * (rank_of(x) - len(entries))
     positions = [axis for axis, entry in enumerate(entries) if entry is not None]
-    others = [axis for axis, entry in enumerate(entries) if entry is None]
+    unindexed_axes = [axis for axis, entry in enumerate(entries) if entry is None]
     is_adjacent = positions == list(range(positions[0], positions[0] + len(positions))) if positions else True
     return (
-        [*positions, *others],
+        [*positions, *unindexed_axes],
         [entries[axis] for axis in positions],
         positions[0] if positions and is_adjacent else 0,
     )
@@ -55,29 +55,29 @@ def index(self: Any, indices: list[Any]) -> Any:
     count = rank_of(elements) - (rank_of(self) - len(arrays))
     if not position:
         return elements
-    moved = [*range(count, count + position), *range(count), *range(count + position, rank_of(elements))]
-    return permute(elements, moved)
+    result_axes = [*range(count, count + position), *range(count), *range(count + position, rank_of(elements))]
+    return permute(elements, result_axes)
 
 
 @row("index_put", "_unsafe_index_put")
 def index_put(self: Any, indices: list[Any], values: Any, accumulate: bool = False) -> Any:
     x, updates = self, to_dtype(values, dtype_of(self))
-    only = indices[0] if len(indices) == 1 else None
-    if only is not None and dtype_of(only).kind == "b" and rank_of(updates) == 0:
-        mask = reshape(only, (*tl.shape(only), *[1] * (rank_of(x) - rank_of(only))))
+    mask = indices[0] if len(indices) == 1 else None
+    if mask is not None and dtype_of(mask).kind == "b" and rank_of(updates) == 0:
+        mask = reshape(mask, (*tl.shape(mask), *[1] * (rank_of(x) - rank_of(mask))))
         return tl.where(mask, tl.add(x, updates) if accumulate else updates, x)
     order, arrays, position = front_indexed_axes(self, indices)
     front = permute(x, order)
     arrays = list(tl.broadcast_arrays(*arrays)) if len(arrays) > 1 else arrays
-    count, rest = rank_of(arrays[0]), tl.shape(front)[len(arrays) :]
-    outer = rest[:position]
-    updates = tl.broadcast_to(updates, (*outer, *tl.shape(arrays[0]), *rest[position:]))
+    count, row_shape = rank_of(arrays[0]), tl.shape(front)[len(arrays) :]
+    outer = row_shape[:position]
+    updates = tl.broadcast_to(updates, (*outer, *tl.shape(arrays[0]), *row_shape[position:]))
     updates = permute(updates, [*range(position, position + count), *range(position),
                                 *range(position + count, rank_of(updates))])  # fmt: skip
     total = math.prod(tl.shape(arrays[0])) if None not in shape_of(arrays[0]) else -1
-    flat = [reshape(each, (-1,)) for each in arrays]
+    flat = [reshape(array, (-1,)) for array in arrays]
     function = tl.scatter_add if accumulate else tl.scatter
-    result = function(front, reshape(updates, (total, *rest)), *flat)
+    result = function(front, reshape(updates, (total, *row_shape)), *flat)
     return permute(result, np.argsort(order).tolist())
 
 
@@ -107,8 +107,8 @@ def gather(self: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any
         return tl.broadcast_to(self, tl.shape(index))
     axis = axis_position(dim, rank_of(self))
     key = tuple(
-        FULL if k == axis or size == own else slice(0, size)
-        for k, (size, own) in enumerate(zip(shape_of(index), shape_of(self), strict=True))
+        FULL if k == axis or size == array_size else slice(0, size)
+        for k, (size, array_size) in enumerate(zip(shape_of(index), shape_of(self), strict=True))
     )
     x = self if all(entry == FULL for entry in key) else tl.index(self, key)
     return tl.take_along_axis(x, index, axis=axis)
@@ -119,11 +119,11 @@ def take_along_dim(self: Any, indices: Any, dim: int | None = None) -> Any:
     if dim is None:
         return take(self, reshape(indices, (-1,)))
     axis, rank = axis_position(dim, rank_of(self)), rank_of(self)
-    sizes = [tuple(1 if k == axis else size for k, size in enumerate(tl.shape(each))) for each in (self, indices)]
+    sizes = [tuple(1 if k == axis else size for k, size in enumerate(tl.shape(array))) for array in (self, indices)]
     common = tl.broadcast_shapes(*sizes)
     x, positions = (
-        tl.broadcast_to(each, tuple(tl.shape(each)[axis] if k == axis else common[k] for k in range(rank)))
-        for each in (self, indices)
+        tl.broadcast_to(array, tuple(tl.shape(array)[axis] if k == axis else common[k] for k in range(rank)))
+        for array in (self, indices)
     )
     return tl.take_along_axis(x, positions, axis=axis)
 
@@ -180,21 +180,21 @@ def scatter_reduce(self: Any, dim: int, index: Any, src: Any, reduce: str, *, in
         require(reduce in REDUCTIONS, "scatter_reduce reduces by sum, prod, mean, amax or amin")
         return getattr(tl, REDUCTIONS[reduce])(base, flat, *positions)
     sums = tl.scatter_add(base, flat, *positions)
-    one = scalar_like(1, count)
-    divisor = tl.add(count, one) if include_self else tl.maximum(count, one)
+    unit = scalar_like(1, count)
+    divisor = tl.add(count, unit) if include_self else tl.maximum(count, unit)
     return tl.divide(sums, divisor) if dtype.kind == "f" else tl.floor_divide(sums, divisor)
 
 
 def scatter_along_axis(function: Any, x: Any, dim: int, index: Any, updates: Any) -> Any:
     """An array with updates at indices along one axis."""
     axis = axis_position(dim, rank_of(x))
-    moved = tl.moveaxis(x, axis, 0) if axis else x
+    axis_first = tl.moveaxis(x, axis, 0) if axis else x
     values = to_dtype(updates, dtype_of(x))
     if rank_of(values):
         values = tl.moveaxis(values, axis, 0) if axis else values
     else:
-        values = tl.broadcast_to(values, (*tl.shape(reshape(index, (-1,))), *tl.shape(moved)[1:]))
-    result = function(moved, values, reshape(index, (-1,)))
+        values = tl.broadcast_to(values, (*tl.shape(reshape(index, (-1,))), *tl.shape(axis_first)[1:]))
+    result = function(axis_first, values, reshape(index, (-1,)))
     return tl.moveaxis(result, 0, axis) if axis else result
 
 
@@ -216,22 +216,23 @@ def index_fill(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 @row("masked_select")
 def masked_select(self: Any, mask: Any) -> Any:
-    x, where = tl.broadcast_arrays(self, mask)
-    return tl.boolean_mask(x, where)
+    x, broadcast_mask = tl.broadcast_arrays(self, mask)
+    return tl.boolean_mask(x, broadcast_mask)
 
 
 @row("masked_scatter")
 def masked_scatter(self: Any, mask: Any, source: Any) -> Any:
-    where = tl.broadcast_to(mask, tl.shape(self))
+    broadcast_mask = tl.broadcast_to(mask, tl.shape(self))
     if 0 in shape_of(source):
         require(
-            tl.logical_not(tl.any(where)), "masked_scatter needs an element for each position that the mask selects"
+            tl.logical_not(tl.any(broadcast_mask)),
+            "masked_scatter needs an element for each position that the mask selects",
         )
         return self
-    numbers = tl.cumulative_sum(tl.astype(reshape(where, (-1,)), tl.int64), axis=0)
+    numbers = tl.cumulative_sum(tl.astype(reshape(broadcast_mask, (-1,)), tl.int64), axis=0)
     positions = tl.maximum(tl.subtract(numbers, np.int64(1)), np.int64(0))
     values = reshape(tl.take(reshape(source, (-1,)), positions, axis=0), tl.shape(self))
-    return tl.where(where, values, self)
+    return tl.where(broadcast_mask, values, self)
 
 
 @row("nonzero")

@@ -37,26 +37,26 @@ def smooth_l1_loss(self: Any, target: Any, reduction: int = 1, beta: float = 1.0
     distance = tl.abs(tl.subtract(self, target))
     if beta == 0:
         return reduce_losses(distance, reduction)
-    near = tl.divide(tl.multiply(tl.square(distance), scalar_like(0.5, distance)), scalar_like(beta, distance))
-    far = tl.subtract(distance, scalar_like(0.5 * beta, distance))
-    return reduce_losses(tl.where(tl.less(distance, scalar_like(beta, distance)), near, far), reduction)
+    quadratic = tl.divide(tl.multiply(tl.square(distance), scalar_like(0.5, distance)), scalar_like(beta, distance))
+    linear = tl.subtract(distance, scalar_like(0.5 * beta, distance))
+    return reduce_losses(tl.where(tl.less(distance, scalar_like(beta, distance)), quadratic, linear), reduction)
 
 
 @row("huber_loss")
 def huber_loss(self: Any, target: Any, reduction: int = 1, delta: float = 1.0) -> Any:
     distance = tl.abs(tl.subtract(self, target))
-    near = tl.multiply(tl.square(distance), scalar_like(0.5, distance))
-    far = tl.multiply(tl.subtract(distance, scalar_like(0.5 * delta, distance)), scalar_like(delta, distance))
-    return reduce_losses(tl.where(tl.less_equal(distance, scalar_like(delta, distance)), near, far), reduction)
+    quadratic = tl.multiply(tl.square(distance), scalar_like(0.5, distance))
+    linear = tl.multiply(tl.subtract(distance, scalar_like(0.5 * delta, distance)), scalar_like(delta, distance))
+    return reduce_losses(tl.where(tl.less_equal(distance, scalar_like(delta, distance)), quadratic, linear), reduction)
 
 
 @row("binary_cross_entropy")
 def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
     """Logarithms are at least -100."""
-    one, floor = scalar_like(1, self), scalar_like(-100, self)
+    unit, floor = scalar_like(1, self), scalar_like(-100, self)
     hit = tl.maximum(tl.log(self), floor)
-    miss = tl.maximum(tl.log(tl.subtract(one, self)), floor)
-    losses = tl.negative(tl.add(tl.multiply(target, hit), tl.multiply(tl.subtract(one, target), miss)))
+    miss = tl.maximum(tl.log(tl.subtract(unit, self)), floor)
+    losses = tl.negative(tl.add(tl.multiply(target, hit), tl.multiply(tl.subtract(unit, target), miss)))
     return reduce_losses(losses if weight is None else tl.multiply(losses, weight), reduction)
 
 
@@ -64,11 +64,11 @@ def binary_cross_entropy(self: Any, target: Any, weight: Any = None, reduction: 
 def binary_cross_entropy_with_logits(
     self: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 1
 ) -> Any:
-    one = scalar_like(1, self)
-    miss = tl.multiply(tl.subtract(one, target), self)
+    unit = scalar_like(1, self)
+    miss = tl.multiply(tl.subtract(unit, target), self)
     hit = tl.softplus(tl.negative(self))
     if pos_weight is not None:
-        hit = tl.multiply(hit, tl.add(one, tl.multiply(tl.subtract(pos_weight, one), target)))
+        hit = tl.multiply(hit, tl.add(unit, tl.multiply(tl.subtract(pos_weight, unit), target)))
     losses = tl.add(miss, hit)
     return reduce_losses(losses if weight is None else tl.multiply(losses, weight), reduction)
 
@@ -84,11 +84,11 @@ def negative_likelihood(x: Any, target: Any, weight: Any, reduction: int, ignore
     """The losses of classes, along the second axis, or the only one; and the sum of their weights."""
     axis = 0 if rank_of(x) == 1 else 1
     is_counted = tl.not_equal(target, scalar_like(ignore_index, target))
-    safe = tl.where(is_counted, target, scalar_like(0, target))
-    chosen = tl.squeeze(tl.take_along_axis(x, tl.expand_dims(safe, axis=axis), axis=axis), axis)
-    weights = tl.take(weight, safe, axis=0) if weight is not None else tl.ones_like(chosen)
+    safe_target = tl.where(is_counted, target, scalar_like(0, target))
+    target_scores = tl.squeeze(tl.take_along_axis(x, tl.expand_dims(safe_target, axis=axis), axis=axis), axis)
+    weights = tl.take(weight, safe_target, axis=0) if weight is not None else tl.ones_like(target_scores)
     weights = tl.where(is_counted, weights, scalar_like(0, weights))
-    return reduce_losses(tl.multiply(tl.negative(chosen), weights), reduction, tl.sum(weights)), tl.sum(weights)
+    return reduce_losses(tl.multiply(tl.negative(target_scores), weights), reduction, tl.sum(weights)), tl.sum(weights)
 
 
 @row("nll_loss", "nll_loss_nd", "nll_loss2d")
@@ -132,7 +132,8 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     x, y = tl.broadcast_arrays(x1, x2)
     axis = axis_position(dim, rank_of(x))
     norms = [
-        tl.maximum(tl.linalg.vector_norm(each, axis=axis, keepdims=True), scalar_like(eps, each)) for each in (x, y)
+        tl.maximum(tl.linalg.vector_norm(operand, axis=axis, keepdims=True), scalar_like(eps, operand))
+        for operand in (x, y)
     ]
     products = tl.multiply(tl.divide(x, norms[0]), tl.divide(y, norms[1]))
     return tl.sum(products, axis=axis, dtype=dtype_of(x))

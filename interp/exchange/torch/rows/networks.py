@@ -26,9 +26,9 @@ def safe_softmax(self: Any, dim: int, dtype: Any = None, *, result: Type) -> Any
     return zero_disallowed_rows(softmax(x, dim, result=result), tl.not_equal(x, scalar_like(-math.inf, x)), dim)
 
 
-def zero_disallowed_rows(weights: Any, allowed: Any, axis: int) -> Any:
-    """Weights, but zeros along an axis where no element of `allowed` is true."""
-    return tl.where(tl.any(allowed, axis=axis, keepdims=True), weights, scalar_like(0, weights))
+def zero_disallowed_rows(weights: Any, is_allowed: Any, axis: int) -> Any:
+    """Weights, but zeros along an axis where no element of `is_allowed` is true."""
+    return tl.where(tl.any(is_allowed, axis=axis, keepdims=True), weights, scalar_like(0, weights))
 
 
 @row("_softmax")
@@ -166,9 +166,14 @@ def batch_normalize(
     means = []
     if running_mean is not None:
         unbiased = tl.var(x, axis=axes, correction=1.0)
-        for old, new in ((running_mean, reshape(center, (-1,))), (running_var, unbiased)):
-            kept = tl.multiply(old, scalar_like(1 - momentum, old))
-            means.append(tl.add(kept, tl.multiply(to_dtype(new, dtype_of(old)), scalar_like(momentum, old))))
+        for running, batch_statistic in ((running_mean, reshape(center, (-1,))), (running_var, unbiased)):
+            decayed_statistic = tl.multiply(running, scalar_like(1 - momentum, running))
+            means.append(
+                tl.add(
+                    decayed_statistic,
+                    tl.multiply(to_dtype(batch_statistic, dtype_of(running)), scalar_like(momentum, running)),
+                )
+            )
     new_mean, new_variance = means or (None, None)
     return result, reshape(center, (-1,)), reshape(inverse, (-1,)), new_mean, new_variance
 
@@ -303,6 +308,6 @@ def im2col(self: Any, kernel_size: list[int], dilation: list[int], padding: list
     padded = tl.pad(batch, ((0, 0), (0, 0), *((n, n) for n in padding)))
     parts = tl.windows(padded, tuple(kernel_size), strides=tuple(stride), dilations=tuple(dilation))
     count, channels, rows, columns = known_sizes(parts)[:4]
-    moved = tl.permute_dims(parts, (0, 1, 4, 5, 2, 3))
-    result = reshape(moved, (count, channels * math.prod(kernel_size), rows * columns))
+    permuted = tl.permute_dims(parts, (0, 1, 4, 5, 2, 3))
+    result = reshape(permuted, (count, channels * math.prod(kernel_size), rows * columns))
     return result if batch is self else tl.squeeze(result, 0)

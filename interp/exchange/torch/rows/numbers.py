@@ -48,7 +48,7 @@ def register_operator(name: str, python: Callable[..., Any], function: str) -> N
             return check_bits(python(a, b) if name != "pow" else power(a, b))
         x, y = as_array(a), as_array(b)
         if function == "divide" or "f" in (dtype_of(x).kind, dtype_of(y).kind):
-            x, y = (to_dtype(each, tl.float64) for each in (x, y))
+            x, y = (to_dtype(operand, tl.float64) for operand in (x, y))
         return getattr(tl, function)(x, y)
 
 
@@ -152,7 +152,7 @@ def functional_assert(self: Any, assert_msg: str, dep_token: Any) -> Any:
 
 @row("sym_constrain_range_for_size", "sym_constrain_range", is_folded=False)
 def constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> Any:
-    """A promise to PyTorch's compiler; the program asserts what it needs."""
+    """A promise to PyTorch's compiler; the program has its own assertions."""
     return ()
 
 

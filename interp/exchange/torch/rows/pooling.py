@@ -62,9 +62,9 @@ def max_pool(
         indices = np.asarray(windows_of(numbers, axes, *options, np.int64(-1))[0])
     flat = reshape(parts, (*tl.shape(parts)[: 2 + axes], math.prod(kernel)))
     flat_indices = indices.reshape(*indices.shape[: 2 + axes], math.prod(kernel))
-    chosen = tl.expand_dims(chosen_position(flat, flat_indices >= 0), axis=-1)
-    flat_indices = tl.broadcast_to(flat_indices, (*tl.shape(chosen)[:-1], math.prod(kernel)))
-    chosen_indices = tl.squeeze(tl.take_along_axis(flat_indices, chosen, axis=-1), -1)
+    positions = tl.expand_dims(chosen_position(flat, flat_indices >= 0), axis=-1)
+    flat_indices = tl.broadcast_to(flat_indices, (*tl.shape(positions)[:-1], math.prod(kernel)))
+    chosen_indices = tl.squeeze(tl.take_along_axis(flat_indices, positions, axis=-1), -1)
     return (largest, chosen_indices) if images is x else (tl.squeeze(largest, 0), tl.squeeze(chosen_indices, 0))
 
 
@@ -127,18 +127,20 @@ def mean_pool(
     if divisor is not None:
         counts = np.asarray(divisor)
     else:
-        check_room(*(size + before + after for size, (before, after) in zip(sizes, bounds, strict=True)))
-        inside = np.ones(
+        check_room(*(size + low + high for size, (low, high) in zip(sizes, bounds, strict=True)))
+        ones = np.ones(
             [size + 2 * width if count_include_pad else size for size, width in zip(sizes, widths, strict=True)]
         )
         edges = [
-            (0 if count_include_pad else before, max(after - width if count_include_pad else after, 0))
-            for (before, after), width in zip(bounds, widths, strict=True)
+            (0 if count_include_pad else low, max(high - width if count_include_pad else high, 0))
+            for (low, high), width in zip(bounds, widths, strict=True)
         ]
-        counted = np.pad(inside, edges)
-        trimmed = counted[tuple(slice(0, size + sum(pair)) for size, pair in zip(sizes, bounds, strict=True))]
+        element_counts = np.pad(ones, edges)
+        trimmed_counts = element_counts[
+            tuple(slice(0, size + sum(pair)) for size, pair in zip(sizes, bounds, strict=True))
+        ]
         key = (*(slice(None, None, step) for step in steps), *[slice(None)] * axes)
-        counts = np.lib.stride_tricks.sliding_window_view(trimmed, kernel)[key].sum(axis=last)
+        counts = np.lib.stride_tricks.sliding_window_view(trimmed_counts, kernel)[key].sum(axis=last)
     means = tl.divide(sums, np.asarray(counts, dtype_of(x).numpy))
     return means if images is x else tl.squeeze(means, 0)
 
@@ -155,8 +157,8 @@ def adaptive_sizes(x: Any, axes: int, output_size: Any) -> list[tuple[int, int, 
     sizes = known_sizes(x, range(first, first + axes))
     new_sizes = per_axis(output_size, axes)
     return [
-        (first + k, size, size if new is None else new)
-        for k, (size, new) in enumerate(zip(sizes, new_sizes, strict=True))
+        (first + k, size, size if new_size is None else new_size)
+        for k, (size, new_size) in enumerate(zip(sizes, new_sizes, strict=True))
     ]
 
 

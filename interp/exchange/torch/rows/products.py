@@ -95,9 +95,9 @@ def tensordot(self: Any, other: Any, dims_self: list[int], dims_other: list[int]
 @row("kron")
 def kron(self: Any, other: Any) -> Any:
     rank = max(rank_of(self), rank_of(other))
-    first, second = ([*[1] * (rank - rank_of(each)), *known_sizes(each)] for each in (self, other))
-    x = reshape(self, [size for each in first for size in (each, 1)])
-    y = reshape(other, [size for each in second for size in (1, each)])
+    first, second = ([*[1] * (rank - rank_of(array)), *known_sizes(array)] for array in (self, other))
+    x = reshape(self, [size for length in first for size in (length, 1)])
+    y = reshape(other, [size for length in second for size in (1, length)])
     return reshape(tl.multiply(x, y), [a * b for a, b in zip(first, second, strict=True)])
 
 
@@ -219,23 +219,23 @@ def attention(
         raise unsupported("attribute", "attention with dropout", hint="call model.eval() before the export")
     if enable_gqa:
         repeats = known_sizes(query, [rank_of(query) - 3])[0] // known_sizes(key, [rank_of(key) - 3])[0]
-        key, value = (tl.repeat(each, repeats, axis=rank_of(each) - 3) for each in (key, value))
+        key, value = (tl.repeat(array, repeats, axis=rank_of(array) - 3) for array in (key, value))
     (width,) = known_sizes(query, [rank_of(query) - 1])
     factor = scalar_like(1 / math.sqrt(width) if scale is None else scale, query)
     scores = tl.matmul(tl.multiply(query, factor), tl.matrix_transpose(key))
-    allowed = None
+    is_allowed = None
     if is_causal:
-        positions, others = tl.shape(scores)[-2:]
-        allowed = tl.greater_equal(tl.expand_dims(tl.arange(positions), axis=1), tl.arange(others))
+        query_count, key_count = tl.shape(scores)[-2:]
+        is_allowed = tl.greater_equal(tl.expand_dims(tl.arange(query_count), axis=1), tl.arange(key_count))
     elif attn_mask is not None and dtype_of(attn_mask).kind == "b":
-        allowed = attn_mask
+        is_allowed = attn_mask
     elif attn_mask is not None:
         scores = tl.add(scores, attn_mask)
-        allowed = tl.not_equal(attn_mask, scalar_like(-math.inf, attn_mask))
-    if allowed is None:
+        is_allowed = tl.not_equal(attn_mask, scalar_like(-math.inf, attn_mask))
+    if is_allowed is None:
         return tl.matmul(tl.softmax(scores, axis=-1), value)
-    weights = tl.softmax(tl.where(allowed, scores, scalar_like(-math.inf, scores)), axis=-1)
-    return tl.matmul(weights if is_causal else zero_disallowed_rows(weights, allowed, -1), value)
+    weights = tl.softmax(tl.where(is_allowed, scores, scalar_like(-math.inf, scores)), axis=-1)
+    return tl.matmul(weights if is_causal else zero_disallowed_rows(weights, is_allowed, -1), value)
 
 
 @row("_scaled_dot_product_flash_attention_for_cpu")

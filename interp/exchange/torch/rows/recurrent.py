@@ -36,8 +36,8 @@ def gru_step(inputs: Any, products: Any, state: State) -> State:
     reset_state, update_state, fresh_state = split_gates(products, 3)
     reset = tl.sigmoid(tl.add(reset_input, reset_state))
     update = tl.sigmoid(tl.add(update_input, update_state))
-    fresh = tl.tanh(tl.add(fresh_input, tl.multiply(reset, fresh_state)))
-    return (tl.add(fresh, tl.multiply(update, tl.subtract(state[0], fresh))),)
+    candidate = tl.tanh(tl.add(fresh_input, tl.multiply(reset, fresh_state)))
+    return (tl.add(candidate, tl.multiply(update, tl.subtract(state[0], candidate))),)
 
 
 def tanh_step(inputs: Any, products: Any, state: State) -> State:
@@ -88,8 +88,8 @@ def run_direction(inputs: Any, start: State, recur: Callable[[Any], Any], step: 
     ordered = tl.flip(inputs, axis=0) if is_reverse else inputs
 
     def advance(state: State, products: Any) -> tuple[State, Any]:
-        following = step(products, recur(state[0]), state)
-        return following, following[0]
+        next_state = step(products, recur(state[0]), state)
+        return next_state, next_state[0]
 
     last, collected = tl.scan(advance, start, ordered)
     return last, tl.flip(collected, axis=0) if is_reverse else collected
@@ -116,7 +116,7 @@ def run_batched(x: Any, starts: list[Any], batch_first: bool, run: Callable[[Any
     if rank_of(x) == 3:
         return run(x, starts, batch_first)
     results = run(tl.expand_dims(x, axis=1), [tl.expand_dims(start, axis=1) for start in starts], False)
-    return tuple(tl.index(each, (FULL, 0)) for each in results)
+    return tuple(tl.index(result, (FULL, 0)) for result in results)
 
 
 def register_simple(name: str, step: Cell) -> None:

@@ -295,7 +295,7 @@ def dist(self: Any, other: Any, p: Any = 2, *, result: Type) -> Any:
 def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     """Parts along an axis whose norms are too large are scaled down."""
     axis = axis_position(dim, rank_of(self))
-    others = tuple(k for k in range(rank_of(self)) if k != axis)
-    norms = tl.linalg.vector_norm(self, axis=others, keepdims=True, ord=float(p))
+    other_axes = tuple(k for k in range(rank_of(self)) if k != axis)
+    norms = tl.linalg.vector_norm(self, axis=other_axes, keepdims=True, ord=float(p))
     factor = tl.divide(scalar_like(maxnorm, self), tl.add(norms, scalar_like(1e-7, self)))
     return tl.multiply(self, tl.where(tl.greater(norms, scalar_like(maxnorm, self)), factor, scalar_like(1, self)))

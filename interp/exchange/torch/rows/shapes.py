@@ -153,7 +153,10 @@ def expand(self: Any, size: list[Any], *, implicit: bool = False) -> Any:
     """A size of -1 is that of the array."""
     rank, sizes = rank_of(self), tl.shape(self)
     extra = len(size) - rank
-    shape = [sizes[k - extra] if isinstance(each, int) and each == -1 else each for k, each in enumerate(size)]
+    shape = [
+        sizes[k - extra] if isinstance(requested_size, int) and requested_size == -1 else requested_size
+        for k, requested_size in enumerate(size)
+    ]
     return self if shape == list(shape_of(self)) else tl.broadcast_to(self, tuple(shape))
 
 
@@ -229,9 +232,9 @@ def split_with_sizes(self: Any, split_sizes: list[Any], dim: int = 0) -> Any:
     bounds = [0]
     for size in split_sizes:
         last = bounds[-1]
-        both = isinstance(last, int) and isinstance(size, int)
+        are_static = isinstance(last, int) and isinstance(size, int)
         bounds.append(
-            last + size if both else tl.add(*(np.int64(x) if isinstance(x, int) else x for x in (last, size)))
+            last + size if are_static else tl.add(*(np.int64(x) if isinstance(x, int) else x for x in (last, size)))
         )
     return split_at(self, axis, bounds)
 
@@ -249,16 +252,16 @@ def tensor_split(self: Any, sections: int | None = None, dim: int = 0, indices: 
     if sections is None:
         return split_at(self, axis, [0, *indices, total])
     check_count(sections)
-    small, rest = divmod(total, sections)
-    return split_with_sizes(self, [small + (k < rest) for k in range(sections)], dim)
+    width, remainder = divmod(total, sections)
+    return split_with_sizes(self, [width + (k < remainder) for k in range(sections)], dim)
 
 
 @row("diagonal", is_view=True)
 def diagonal_of(self: Any, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
     rank = rank_of(self)
     first, second = axis_position(dim1, rank), axis_position(dim2, rank)
-    others = [axis for axis in range(rank) if axis not in (first, second)]
-    matrices = permute(self, [*others, first, second])
+    other_axes = [axis for axis in range(rank) if axis not in (first, second)]
+    matrices = permute(self, [*other_axes, first, second])
     rows, columns = known_sizes(matrices, [rank - 2, rank - 1])
     count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
     check_room(count)
@@ -291,8 +294,8 @@ def diag(self: Any, diagonal: int = 0) -> Any:
 def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     """The windows along an axis, whose elements are along a new last axis."""
     axis = axis_position(dimension, rank_of(self))
-    moved = tl.moveaxis(self, axis, -1)
-    return tl.moveaxis(tl.windows(moved, (size,), strides=(step,)), -2, axis)
+    axis_last = tl.moveaxis(self, axis, -1)
+    return tl.moveaxis(tl.windows(axis_last, (size,), strides=(step,)), -2, axis)
 
 
 def strided_copies(source: TensorMeta, result: TensorMeta) -> bool:
@@ -318,8 +321,8 @@ def as_strided(self: Any, size: list[int], stride: list[int], storage_offset: in
 @row("cat", "concat", "concatenate")
 def cat(tensors: list[Any], dim: int = 0, *, result: Type) -> Any:
     """An array without elements and with one axis is left out, whatever the others' axes are."""
-    arrays = [each for each in tensors if shape_of(each) != (0,)] or tensors[:1]
-    arrays = [to_dtype(each, result.dtype) for each in arrays]
+    arrays = [array for array in tensors if shape_of(array) != (0,)] or tensors[:1]
+    arrays = [to_dtype(array, result.dtype) for array in arrays]
     axis = axis_position(dim, rank_of(arrays[0]))
     return arrays[0] if len(arrays) == 1 else tl.concat(arrays, axis=axis)
 
@@ -331,13 +334,13 @@ def stack(tensors: list[Any], dim: int = 0, *, result: Type) -> Any:
 
 @row("hstack")
 def hstack(tensors: list[Any], *, result: Type) -> Any:
-    arrays = [tl.reshape(each, (1,)) if rank_of(each) == 0 else each for each in tensors]
+    arrays = [tl.reshape(array, (1,)) if rank_of(array) == 0 else array for array in tensors]
     return cat(arrays, 0 if rank_of(arrays[0]) == 1 else 1, result=result)
 
 
 @row("vstack")
 def vstack(tensors: list[Any], *, result: Type) -> Any:
-    return cat([tl.reshape(each, (1, -1)) if rank_of(each) < 2 else each for each in tensors], 0, result=result)
+    return cat([tl.reshape(array, (1, -1)) if rank_of(array) < 2 else array for array in tensors], 0, result=result)
 
 
 @row("repeat")
@@ -402,7 +405,7 @@ def roll(self: Any, shifts: Any, dims: Any = ()) -> Any:
 
 @row("meshgrid")
 def meshgrid(tensors: list[Any], indexing: str = "ij") -> Any:
-    vectors = [reshape(each, (-1,)) for each in tensors]
+    vectors = [reshape(array, (-1,)) for array in tensors]
     return list(tl.meshgrid(*vectors, indexing=indexing))
 
 
@@ -415,9 +418,9 @@ def register_least_rank(rank: int) -> None:
     @row(f"atleast_{rank}d", is_view=True)
     def compute(self: Any) -> Any:
         """An array with fewer axes gets new ones: before the others, and the third one behind them."""
-        missing = max(rank - rank_of(self), 0)
-        before = missing - (rank == 3 and rank_of(self) in (1, 2))
-        return reshape(self, (*[1] * before, *tl.shape(self), *[1] * (missing - before)))
+        new_axes = max(rank - rank_of(self), 0)
+        leading_axes = new_axes - (rank == 3 and rank_of(self) in (1, 2))
+        return reshape(self, (*[1] * leading_axes, *tl.shape(self), *[1] * (new_axes - leading_axes)))
 
 
 for _rank in (1, 2, 3):
@@ -432,16 +435,16 @@ def constant_pad_nd(self: Any, pad: list[Any], value: Any = 0) -> Any:
     """The numbers of elements before and after each axis, the last axis first. A negative one removes elements."""
     pairs = padding_pairs(pad, rank_of(self))
     x = self
-    for axis, (before, after) in enumerate(pairs):
-        if before < 0 or after < 0:
-            x = slice_(x, axis, max(-before, 0), after if after < 0 else None)
-    widths = tuple((max(before, 0), max(after, 0)) for before, after in pairs)
+    for axis, (low, high) in enumerate(pairs):
+        if low < 0 or high < 0:
+            x = slice_(x, axis, max(-low, 0), high if high < 0 else None)
+    widths = tuple((max(low, 0), max(high, 0)) for low, high in pairs)
     return tl.pad(x, widths, value=to_dtype(value, dtype_of(self))) if any(map(any, widths)) else x
 
 
 def padding_pairs(pad: Sequence[Any], rank: int) -> list[tuple[int, int]]:
     """For each axis, the numbers of elements before and after it."""
-    if not all(isinstance(each, int) for each in pad) or len(pad) % 2 or len(pad) > 2 * rank:
+    if not all(isinstance(width, int) for width in pad) or len(pad) % 2 or len(pad) > 2 * rank:
         raise unsupported("shape", "padding whose widths only the run knows, or of axes that are not there")
     pairs = [(pad[2 * k], pad[2 * k + 1]) for k in range(len(pad) // 2)][::-1]
     return [(0, 0)] * (rank - len(pairs)) + pairs
@@ -489,6 +492,6 @@ def pixel_unshuffle(self: Any, downscale_factor: int) -> Any:
 
 @row("channel_shuffle")
 def channel_shuffle(self: Any, groups: int) -> Any:
-    batch, channels, *rest = known_sizes(self)
-    split_axes = tl.reshape(self, (batch, groups, channels // groups, *rest))
-    return tl.reshape(tl.permute_dims(split_axes, (0, 2, 1, *range(3, 3 + len(rest)))), (batch, channels, *rest))
+    batch, channels, *spatial = known_sizes(self)
+    split_axes = tl.reshape(self, (batch, groups, channels // groups, *spatial))
+    return tl.reshape(tl.permute_dims(split_axes, (0, 2, 1, *range(3, 3 + len(spatial)))), (batch, channels, *spatial))
