@@ -60,7 +60,7 @@ class ScheduleEnding(NamedTuple):
 class Exploration:
     """The result of exploring all schedules of a run.
 
-    schedules   how many there are: sequences of choices, until the run ends
+    schedules   the number of schedules: sequences of choices, until the run ends
     states      how many states they pass through, the first and the last included. The order of the flight makes no
                 difference between states, nor does the clock of waves; what has fired before does
     endings     the ways in which they end, in the order in which they were found. Two endings are one if they have the
@@ -84,8 +84,8 @@ def every_firing(state: State) -> Sequence[int]:
     token that only waits disables no other delivery, and the firing that it takes part in happens when its last operand
     is delivered, in either order.
     """
-    waits = (position for position in range(len(state.flight)) if not step(state, position).is_firing)
-    first = next(waits, None)
+    waiting_positions = (position for position in range(len(state.flight)) if not step(state, position).is_firing)
+    first = next(waiting_positions, None)
     return range(len(state.flight)) if first is None else (first,)
 
 
@@ -116,8 +116,8 @@ def explore(
 def state_key(state: State) -> Hashable:
     """A key of a state. It ignores the order of the flight, and the clock of `waves`. It does not cover past firings
     completely: see `firing_key`."""
-    flight, records, results, traps, (*counts, _), *more = state.snapshot()
-    return frozenset(Counter(flight).items()), _freeze([records, results, counts, more]), len(traps)
+    flight, records, results, traps, (*counts, _), *further_state = state.snapshot()
+    return frozenset(Counter(flight).items()), _freeze([records, results, counts, further_state]), len(traps)
 
 
 def firing_key(event: Event) -> Hashable:
@@ -206,13 +206,13 @@ class _StateSearch:
         """A key of the current state and all firings that led to it."""
         return state_key(self.state), frozenset(self.firing_counts.items())
 
-    def find_ending(self, error: TagloomError | None, *more: int) -> int:
+    def find_ending(self, error: TagloomError | None, *position: int) -> int:
         """The number of the ending in the current state; a new ending is recorded."""
         outcome = _outcome_here(self.state, error, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
         rule = error and error.rule
         identity = outcome.status, rule, results, frozenset(self.firing_counts.items())
-        script = (*(event.position for event in self.events), *more)
+        script = (*(event.position for event in self.events), *position)
         return self.endings.setdefault(identity, (len(self.endings), outcome, script))[0]
 
 

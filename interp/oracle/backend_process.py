@@ -1,5 +1,5 @@
-"""A backend's process, seen from outside. It has a process group of its own, and everything that it may do wrong (die,
-hang, use too much memory, send an invalid reply) becomes an Answer. No backend can harm the parent.
+"""A backend's process, seen from outside. It has a process group of its own, and each of its failures (it dies, hangs,
+uses too much memory, or sends an invalid reply) becomes an Answer. No backend can harm the parent.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Timeouts(NamedTuple):
 
 
 STDERR_BYTES = 64 * 1024
-"""How much of a backend's standard error is kept for the report."""
+"""The bytes of a backend's standard error that are kept for the report."""
 MAX_REPLY_BYTES = 256 * 2**20
 """The most bytes of a reply."""
 MAX_FAILED_STARTS = 3
@@ -55,7 +55,7 @@ REPEAT_INTERVAL = 20
 BYE_SECONDS = 1.0
 """How long a process may take to reply to `bye`, and again to end."""
 POLL_SECONDS = 0.05
-"""How often the memory of the process is read while it works."""
+"""The seconds between two checks of the memory of a working process."""
 
 
 class BackendFailure(Exception):
@@ -106,7 +106,7 @@ class BackendProcess:
     def exchange(self, message: bytes, phase: str, deadline: float) -> bytes:
         """Write a message while reading what the process writes, up to the end of a line."""
         stdin, stdout, stderr = self.pipes
-        rest = memoryview(message)
+        unsent = memoryview(message)
         with selectors.DefaultSelector() as selector:
             selector.register(stdin, selectors.EVENT_WRITE)
             selector.register(stdout, selectors.EVENT_READ)
@@ -120,8 +120,8 @@ class BackendProcess:
                 for key, _ in selector.select(POLL_SECONDS):
                     if key.fileobj is stdin:
                         with suppress(BrokenPipeError):
-                            rest = rest[os.write(stdin.fileno(), rest[:65536]) :]
-                        if not rest or self.process.poll() is not None:
+                            unsent = unsent[os.write(stdin.fileno(), unsent[:65536]) :]
+                        if not unsent or self.process.poll() is not None:
                             selector.unregister(stdin)
                     elif key.fileobj is stderr:
                         if not self.read_errors():

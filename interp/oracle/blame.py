@@ -1,6 +1,6 @@
-"""Blame: which part of a backend makes a program wrong. Levels run a program with more and more parts of a backend: the
-part is that of the level from which on the program is wrong. Flags disable single optimisations: a set of them is
-guilty if the program is right without them. It is not enough that its results are others.
+"""Blame: the part of a backend that makes a program wrong. Levels run a program with more and more parts of a backend;
+the first wrong level adds the part at fault. Flags disable single optimisations; a set of optimisations is at fault if
+the program is right when they are disabled. Other wrong results are not enough.
 
 Levels and flags are named as the backend names them, and are chosen when its process starts, since some systems read
 such settings once.
@@ -52,8 +52,8 @@ def find_blame(flags: Sequence[str], passes_without: PassesWithout) -> Blame:
     """
     outcomes: dict[frozenset[str], bool] = {}
 
-    def passes(off: Sequence[str]) -> bool:
-        key = frozenset(off)
+    def passes(disabled: Sequence[str]) -> bool:
+        key = frozenset(disabled)
         if key not in outcomes:
             outcomes[key] = passes_without(key)
         return outcomes[key]
@@ -66,14 +66,15 @@ def find_blame(flags: Sequence[str], passes_without: PassesWithout) -> Blame:
 
 
 def minimal_set(flags: Sequence[str], passes: Callable[[Sequence[str]], bool]) -> tuple[str, ...]:
-    """A set of flags without which the program is right, minimal: parts are left out, from halves to single flags."""
+    """A minimal set of flags: the program is right when they are disabled. Parts of the set are left out, from halves
+    to single flags."""
     flags_left, size = tuple(flags), (len(flags) + 1) // 2
     while size:
         position = 0
         while position < len(flags_left):
-            rest = flags_left[:position] + flags_left[position + size :]
-            if rest and passes(rest):
-                flags_left = rest
+            remaining = flags_left[:position] + flags_left[position + size :]
+            if remaining and passes(remaining):
+                flags_left = remaining
             else:
                 position += size
         size //= 2

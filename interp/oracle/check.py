@@ -180,9 +180,9 @@ def printed_difference(standard: CapturedRun, run: CapturedRun) -> Disagreement 
     if outcome.status == "Exhausted" or standard.lines == run.lines:
         return None
     number = next((n for n, (line, other) in enumerate(zip_longest(*sides)) if line != other), 0)
-    required, got = ([*side, "no line"][min(number, len(side))] for side in sides)
+    required, actual = ([*side, "no line"][min(number, len(side))] for side in sides)
     location = f"line {number} that {outcome.graph.name} prints under {outcome.schedule}"
-    return Disagreement("the lines differ", where=location, required=required, got=got)
+    return Disagreement("the lines differ", where=location, required=required, got=actual)
 
 
 def describe_run(run: Outcome) -> str:
@@ -209,10 +209,10 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     if standard.status != run.status or not all(map(is_same_result, standard.results, run.results)):
         return Disagreement("the endings differ", where=location, required=endings[0], got=endings[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
-    for node, (expected, got) in zip(graph.nodes, pairs, strict=True):
-        if expected != got:
+    for node, (required, actual) in zip(graph.nodes, pairs, strict=True):
+        if required != actual:
             message = f"node {node} fires a different number of times"
-            return Disagreement(message, where=location, required=expected, got=got)
+            return Disagreement(message, where=location, required=required, got=actual)
     traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
     if traps[0] != traps[1]:
         return Disagreement("the traps differ", where=location, required=traps[0], got=traps[1])
@@ -247,12 +247,12 @@ def check_evaluator(program: Program, standard: CapturedRun, inputs: RunInputs) 
     text = format_results(evaluation.results) if evaluation.results is not None else trap or f"after {limit:,} nodes"
     match outcome.status:
         case "Exhausted":
-            agrees = evaluation.results is None or is_compatible(outcome.results, evaluation.results)
+            is_same = evaluation.results is None or is_compatible(outcome.results, evaluation.results)
         case "Trapped":
-            agrees = outcome.traps[0].message == trap
+            is_same = outcome.traps[0].message == trap
         case _:
-            agrees = evaluation.results is not None and all(map(is_same_result, outcome.results, evaluation.results))
-    if agrees:
+            is_same = evaluation.results is not None and all(map(is_same_result, outcome.results, evaluation.results))
+    if is_same:
         is_printed = outcome.status == "Returned"
         difference = printed_difference(standard, CapturedRun(outcome, lines)) if is_printed else None
         return Verdict("evaluator", evaluation.status, text, difference)

@@ -14,9 +14,9 @@ from .judge import Judgement, judge, judge_refusal, run_reference
 
 
 def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Program, Judgement]]:
-    """Each case of a text that a backend can be asked for: its words, its program, and the judgement on it. A program
-    that must be refused is for backends that refuse programs which break rules. Cases of graphs, and those that break
-    or exhaust a limit, are the reference's own."""
+    """Run the cases of a text that apply to a backend; yields the words, the program and the judgement of each. Cases
+    that must be refused apply only to backends that refuse invalid programs. Cases of graphs, and cases that break a
+    rule or exhaust a limit, apply only to the reference."""
     backend.start()
     for case in document.cases:
         program = document[case.name]
@@ -27,7 +27,7 @@ def run_corpus(backend: Backend, document: Document) -> Iterator[tuple[str, Prog
 
 
 def judge_corpus_case(backend: Backend, case: Case, program: Program) -> Judgement | None:
-    """The judgement on a case of a program; None if it is not for this backend."""
+    """The judgement on a case of a program; None if the case does not apply to this backend."""
     problems = program_problems(program)
     if case.kind == "refused":
         rule = case.details[0]

@@ -149,12 +149,12 @@ def describe_ending(run: Outcome) -> str:
 
 
 def case_disagreement(
-    case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
+    case: Case, ending_text: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
 ) -> Disagreement:
     """The disagreement of a case; for a refused graph, with the first problem as a note."""
     message, ending = f"{case.name} does not end as its case says", print_ending(case)
-    actual = f"{got}, under {schedule}" if schedule else got
-    difference = Disagreement(message, where=case.location, required=ending, got=actual)
+    description = f"{ending_text}, under {schedule}" if schedule else ending_text
+    difference = Disagreement(message, where=case.location, required=ending, got=description)
     for problem in problems[:1]:
         difference.add_note(f"  {problem}".replace("\n", "\n  "))
     return difference

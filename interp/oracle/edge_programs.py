@@ -2,7 +2,7 @@
 
 The ops stand in a row, in a branch of a cond, or in the body of a loop; operands are literals, which an optimiser
 computes with, or parameters. The operands of some ops are all of one group of the policy, such as MIN and -1. Ops that
-systems round in different ways are left out, and so no result is within a window.
+systems round in different ways are left out, so no result needs a window.
 """
 
 from __future__ import annotations
@@ -61,10 +61,16 @@ def supported_samples(capabilities: Capabilities) -> dict[DType, list[list[OpSam
         return capabilities.supports_op(sample.row.name) and all(map(capabilities.supports_type, types))
 
     samples = {
-        dtype: [kept for each in by_name.values() if (kept := list(filter(is_supported, each)))]
+        dtype: [
+            supported_group
+            for alternatives in by_name.values()
+            if (supported_group := list(filter(is_supported, alternatives)))
+        ]
         for dtype, by_name in exact_samples().items()
     }
-    return {dtype: each for dtype, each in samples.items() if each} or supported_samples(ALL_CAPABILITIES)
+    return {dtype: alternatives for dtype, alternatives in samples.items() if alternatives} or supported_samples(
+        ALL_CAPABILITIES
+    )
 
 
 def sample_result(sample: OpSample) -> Type:
@@ -145,8 +151,8 @@ class _EdgeWriter:
         """A value of this type; half of its elements are those at which most rules have an exception."""
         dtype = type_.dtype
         edges = edge_values(dtype)
-        few = edges[:2] if dtype.kind == "b" else EDGE_FLOATS if dtype.kind == "f" else (0, 1, *dtype.range)
-        elements = [self.random.choice(few if self.random.random() < 0.5 else edges) for _ in range(3)]
+        common_values = edges[:2] if dtype.kind == "b" else EDGE_FLOATS if dtype.kind == "f" else (0, 1, *dtype.range)
+        elements = [self.random.choice(common_values if self.random.random() < 0.5 else edges) for _ in range(3)]
         return shape_value(type_, elements)
 
     def place_in_main(self, region: Region, results: Sequence[Var]) -> Region:
@@ -170,12 +176,12 @@ class _EdgeWriter:
         def variables(letter: str) -> tuple[Var, ...]:
             return (Var(letter, COUNTER), *prefix_names(letter, results))
 
-        more = Node("less", ("k", iterations), (Var("more", BOOL),))
-        condition = Region((*variables("k"), *prefix_names("w", region.parameters)), (more,), ("more",))
-        following = Node("add", ("b", Literal(1, COUNTER)), (Var("next", COUNTER),))
+        has_next = Node("less", ("k", iterations), (Var("more", BOOL),))
+        condition = Region((*variables("k"), *prefix_names("w", region.parameters)), (has_next,), ("more",))
+        successor = Node("add", ("b", Literal(1, COUNTER)), (Var("next", COUNTER),))
         body = Region(
             (*variables("b"), *region.parameters),
-            (*region.nodes, following),
+            (*region.nodes, successor),
             ("next", *region.results, *(parameter.name for parameter in region.parameters)),
         )
         starts: tuple[Operand, ...] = (
@@ -186,10 +192,10 @@ class _EdgeWriter:
         loop = Node("while_loop", starts, (Var("r", COUNTER),), (condition, body))
         return self.enclose(loop, results, prefix_names("r", region.parameters))
 
-    def enclose(self, node: Node, results: Sequence[Var], unused: Sequence[Var] = ()) -> Region:
+    def enclose(self, node: Node, results: Sequence[Var], unused_results: Sequence[Var] = ()) -> Region:
         """The region of main: a structured node; main returns its results of these types, and others are unused."""
         outer = prefix_names("r", results)
-        structured = Node(node.op, node.inputs, (*node.results, *outer, *unused), node.regions)
+        structured = Node(node.op, node.inputs, (*node.results, *outer, *unused_results), node.regions)
         return Region(tuple(self.parameters), (structured,), tuple(result.name for result in outer))
 
 

@@ -26,8 +26,8 @@ from .shrink import MAX_TRIES, shrink
 FUZZ_STEPS, FUZZ_LIMITS = 1_000, Limits(firings=20_000, depth=200)
 """The limits of the evaluator, in nodes, and of the machine; a program beyond them is discarded."""
 MAX_FINAL_RUNS = 20
-"""A failure may not come in every run. If the shrunk program fails in none of this many runs, the program as it was is
-the finding."""
+"""Some failures do not happen in every run. If the shrunk program fails in none of this many runs, the original program
+is the finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
 """Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
 
@@ -149,7 +149,8 @@ def try_number(backend: Backend, options: FuzzOptions, number: int, report: Fuzz
 
 def find_failing_run(backend: Backend, case: FuzzCase, symptom: str, runs: int = 1) -> Judgement | None:
     """The judgement on the first of this many runs of a case that shows a symptom; None if none does. If the symptom is
-    a crash, each run has a new process: in an old one, the programs before may prevent a crash, or be its cause."""
+    a crash, each run has a new process: in a process that is used again, an earlier program may prevent a crash, or
+    cause it."""
     for _ in range(runs):
         if symptom.startswith("crash"):
             backend.stop()

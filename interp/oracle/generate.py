@@ -1,9 +1,10 @@
 """Writes programs for other systems: loops of every shape, conds, calls, and dead code, from a seed.
 
-What a backend's optimiser recognises is drawn often: counters with other steps than 1, starts past the bound, operands
+Patterns that optimisers recognise are frequent: counters with other steps than 1, starts past the bound, operands
 either way round, invariant, swapped, duplicated and unused loop variables, constant conditions, results yielded twice.
-There is no fuel: a program that does not end within the limits of the reference is not compared. Numbers are small and
-whole, so that sums and products are exact and no predicate depends on rounding; `edge_programs` writes the others.
+Programs may run without end: a program that does not end within the limits of the reference is not compared. Numbers
+are small and whole, so that sums and products are exact and no predicate depends on rounding; `edge_programs` writes
+the others.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class RegionDraft:
 
 
 class FuzzWriter:
-    """Writes one program of what a backend supports. `random` makes every decision."""
+    """Writes one program of features that a backend supports. `random` makes every decision."""
 
     def __init__(self, random: Random, capabilities: Capabilities = ALL_CAPABILITIES) -> None:
         self.random = random
@@ -211,20 +212,20 @@ class FuzzWriter:
     def write_cond(self, draft: RegionDraft, depth: int) -> None:
         predicate = self.write_predicate(draft)
         names = list(draft.scope)
-        captured = self.random.sample(names, min(len(names), self.random.randint(0, 4)))
+        captured_names = self.random.sample(names, min(len(names), self.random.randint(0, 4)))
         types = [self.random.choice(self.types) for _ in range(self.random.randint(1, 2))]
         if self.random.random() < 0.15:
             types.append(types[0])
         regions = []
         for _ in range(2):
-            parameters = tuple(Var(self.fresh_name("p"), draft.scope[name]) for name in captured)
+            parameters = tuple(Var(self.fresh_name("p"), draft.scope[name]) for name in captured_names)
             branch = RegionDraft(scope={parameter.name: parameter.type for parameter in parameters})
             self.write_statements(branch, depth + 1, self.random.randint(0, 3))
             results = tuple(self.operand(branch, type_, 0.1) for type_ in types)
             if len(types) > 1 and types[-1] == types[0] and self.random.random() < 0.5:
                 results = (*results[:-1], results[0])
             regions.append(Region(parameters, tuple(branch.nodes), results))
-        self.append_structured(draft, Node("cond", (predicate, *captured), (), tuple(regions)), types)
+        self.append_structured(draft, Node("cond", (predicate, *captured_names), (), tuple(regions)), types)
 
     def write_loop(self, draft: RegionDraft, depth: int) -> None:
         """A loop over a counter, with more variables of several kinds in any order; its body may contain anything."""
@@ -311,13 +312,13 @@ class FuzzWriter:
         operands: tuple[Operand, Operand] = (parameters[counter].name, amount)
         if op == "add" and self.random.random() < 0.3:
             operands = (operands[1], operands[0])
-        advanced = self.emit(body, op, operands, types[counter])
-        swapped = [position for position, kind in enumerate(kinds) if kind == "swapped"]
+        next_counter = self.emit(body, op, operands, types[counter])
+        swapped_positions = [position for position, kind in enumerate(kinds) if kind == "swapped"]
         results: list[Operand] = []
         for position, (kind, type_) in enumerate(zip(kinds, types, strict=True)):
             match kind:
                 case "counter":
-                    results.append(advanced)
+                    results.append(next_counter)
                 case "constant":
                     results.append(self.literal(type_))
                 case "accumulator" | "copy" if type_.shape and self.random.random() < 0.25:
@@ -329,7 +330,9 @@ class FuzzWriter:
                     self.random.shuffle(parts)
                     results.append(self.emit(body, "concat", parts, type_, (("axis", 0),)))
                 case "swapped":
-                    partners = [partner for partner in swapped if types[partner] == type_ and partner != position]
+                    partners = [
+                        partner for partner in swapped_positions if types[partner] == type_ and partner != position
+                    ]
                     results.append(parameters[self.random.choice(partners)].name)
                 case _:
                     results.append(parameters[position].name)

@@ -115,9 +115,9 @@ def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome
     met."""
     expected = [value for value in outcome.results if value is not None]
     pairs = [
-        (position, required, got)
-        for position, (required, got) in enumerate(zip(expected, answer.results, strict=True))
-        if not is_same_value(required, got)
+        (position, required, actual)
+        for position, (required, actual) in enumerate(zip(expected, answer.results, strict=True))
+        if not is_same_value(required, actual)
     ]
     if not pairs:
         return Judgement("alike", "the results have the same bits", answer)
@@ -128,8 +128,8 @@ def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome
     if not beyond:
         return Judgement("alike", f"the results are within {window} ulp", answer)
     open_results = uncertain_results(program) if window else frozenset()
-    position, required, got = min(beyond, key=lambda pair: pair[0] in open_results)
-    details = (f"result {position} is {abbreviate(required)}", abbreviate(got))
+    position, required, actual = min(beyond, key=lambda pair: pair[0] in open_results)
+    details = (f"result {position} is {abbreviate(required)}", abbreviate(actual))
     for rule, node in rules:
         if rule.treatment in ("claim", "flush"):
             return Judgement("undecided", f"{node} meets {rule.condition}: {rule.reason}", answer, *details)
@@ -153,14 +153,14 @@ def uncertain_results(program: Program) -> frozenset[int]:
     """The positions of the results that may differ by more than the windows of nodes. A node that takes a result within
     a window may enlarge the difference, as a subtraction of nearly equal numbers does; so may a cond, loop or call."""
     windowed: set[str] = set()
-    uncertain: set[str] = set()
+    uncertain_names: set[str] = set()
     for node, window in node_windows(program.main.body):
         names = {var.name for var in node.results}
-        if node.regions or node.op == "call" or not (windowed | uncertain).isdisjoint(used_names(node)):
-            uncertain |= names
+        if node.regions or node.op == "call" or not (windowed | uncertain_names).isdisjoint(used_names(node)):
+            uncertain_names |= names
         elif window:
             windowed |= names
-    return frozenset(n for n, result in enumerate(program.main.body.results) if result in uncertain)
+    return frozenset(n for n, result in enumerate(program.main.body.results) if result in uncertain_names)
 
 
 def used_names(node: Node) -> list[str]:
@@ -203,12 +203,12 @@ def firing_conditions(graph: Graph, event: Event) -> Iterator[tuple[PolicyRule, 
             yield rule, node.name
 
 
-def is_within(required: Value, got: Value, window: int, has_open_zeros: bool) -> bool:
+def is_within(required: Value, actual: Value, window: int, has_open_zeros: bool) -> bool:
     """Whether two values have the same type and shape, and differ by at most `window` ulp in each element."""
-    expected, actual = np.asarray(required), np.asarray(got)
-    if expected.dtype != actual.dtype or expected.shape != actual.shape:
+    required_elements, actual_elements = np.asarray(required), np.asarray(actual)
+    if required_elements.dtype != actual_elements.dtype or required_elements.shape != actual_elements.shape:
         return False
-    return bool(np.all(close_elements(expected, actual, window, has_open_zeros)))
+    return bool(np.all(close_elements(required_elements, actual_elements, window, has_open_zeros)))
 
 
 def close_elements(
@@ -218,8 +218,8 @@ def close_elements(
     if not is_float_array(first):
         return np.asarray(first == second)
     same_zero = True if has_open_zeros else np.signbit(first) == np.signbit(second)
-    same = ((first == second) & ((first != 0) | same_zero)) | (np.isnan(first) & np.isnan(second))
-    return np.asarray(same | ((window > 0) & (ulp_distance(first, second) <= window)))
+    is_same = ((first == second) & ((first != 0) | same_zero)) | (np.isnan(first) & np.isnan(second))
+    return np.asarray(is_same | ((window > 0) & (ulp_distance(first, second) <= window)))
 
 
 def ulp_distance(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:

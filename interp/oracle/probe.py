@@ -1,9 +1,9 @@
 """Probes: the first token that a backend gets wrong, by node and tag.
 
-A probe of a value is a program with two more results: how often the node of the value fires, and the values that it
-computes, in program order. It needs nothing of the backend: the count and the values are threaded through loops, conds
-and calls as two more values of each. A probe may move what it looks for, as an optimiser sees another program. So it
-counts only if the backend's own results stay wrong in the same bits.
+A probe of a value is a program with two more results: the number of firings of the value's node, and the values that it
+computes, in program order. It needs no support from the backend: the count and the values are threaded through loops,
+conds and calls as two more values of each. A probe may move the fault, because the optimiser sees a different program.
+So a probe counts only if the backend's own results stay wrong in the same bits.
 """
 
 from __future__ import annotations
@@ -119,10 +119,10 @@ def find_wrong_token(
     """
     firings = reference_firings(program, arguments)
     window = program_window(program)
-    wrong: list[tuple[WrongToken, ProbedValue]] = []
-    unfaithful: list[str] = []
+    wrong_tokens: list[tuple[WrongToken, ProbedValue]] = []
+    changing_probes: list[str] = []
     refusals: list[tuple[str, str]] = []
-    faithful_count = 0
+    unchanging_count = 0
     for value in probed_values(program):
         try:
             probe = add_probe(program, value, len(firings[value.sender]) + 1)
@@ -134,17 +134,17 @@ def find_wrong_token(
         if reply.kind == "refused":
             refusals.append((str(value), reply.message))
         elif reply.kind != "returned" or not all(map(is_same_value, results, answer.results)):
-            unfaithful.append(str(value))
+            changing_probes.append(str(value))
         else:
-            faithful_count += 1
+            unchanging_count += 1
             count, buffer = reply.results[-2:]
             token = compare_firings(value, firings, count, buffer, window)
-            wrong.extend([(token, value)] if token is not None else [])
-    for token, value in sorted(wrong, key=lambda pair: pair[0].rank):
+            wrong_tokens.extend([(token, value)] if token is not None else [])
+    for token, value in sorted(wrong_tokens, key=lambda pair: pair[0].rank):
         if value.op == RECORDING_OP or is_recordable(program, value, token, firings[value.sender], run):
-            return ProbeReport(token, faithful_count, tuple(unfaithful), tuple(refusals))
+            return ProbeReport(token, unchanging_count, tuple(changing_probes), tuple(refusals))
         refusals.append((str(value), f"the backend changes {token.required} where a probe records it"))
-    return ProbeReport(None, faithful_count, tuple(unfaithful), tuple(refusals))
+    return ProbeReport(None, unchanging_count, tuple(changing_probes), tuple(refusals))
 
 
 def is_recordable(
@@ -154,8 +154,8 @@ def is_recordable(
     firings: Sequence[Firing],
     run: Callable[[Program], Answer],
 ) -> bool:
-    """Whether a backend returns the value of the reference in place of a wrong token, where the probe records that one
-    instead: the op that records values may be wrong itself. Then only its own nodes are to blame."""
+    """Whether a probe that records the reference's value, in place of the value of a wrong token, returns that value.
+    If not, the recording op itself is wrong on this backend, and only nodes of that op can be blamed."""
     index = next((index for index, firing in enumerate(firings) if firing.rank == token.rank), None)
     if index is None:  # the reference has no such token
         return True
@@ -214,15 +214,19 @@ def compare_firings(
             return WrongToken(str(value), str(firing.tag), abbreviate(firing.value), words, firing.events, firing.rank)
     if actual_count <= len(expected):
         return None
-    surplus = abbreviate(admit(values[len(expected)]))
+    surplus_value = abbreviate(admit(values[len(expected)]))
     if expected:
         last = expected[-1]
-        return WrongToken(str(value), f"a tag behind {last.tag}", "no token", surplus, last.events, last.rank + 0.5)
-    around = firings[value.construct] if value.construct is not None else []
-    if not around:
-        return WrongToken(str(value), "some tag", "no token", surplus, 0, np.inf)
-    place = f"a tag inside {value.construct} under {around[0].tag}"
-    return WrongToken(str(value), place, "no token", surplus, around[0].events, around[0].rank - 0.5)
+        return WrongToken(
+            str(value), f"a tag behind {last.tag}", "no token", surplus_value, last.events, last.rank + 0.5
+        )
+    construct_firings = firings[value.construct] if value.construct is not None else []
+    if not construct_firings:
+        return WrongToken(str(value), "some tag", "no token", surplus_value, 0, np.inf)
+    place = f"a tag inside {value.construct} under {construct_firings[0].tag}"
+    return WrongToken(
+        str(value), place, "no token", surplus_value, construct_firings[0].events, construct_firings[0].rank - 0.5
+    )
 
 
 def probed_values(program: Program) -> Iterator[ProbedValue]:
@@ -311,10 +315,10 @@ class _ProbeThreading:
         if is_probed_loop:
             nodes, state = self.record_value(region.parameters[0].name, state)
         for node in region.nodes:
-            threaded = node
+            threaded_node = node
             if self.leads_to_probe(node):
-                threaded, state = self.thread_node(node, state)
-            nodes.append(threaded)
+                threaded_node, state = self.thread_node(node, state)
+            nodes.append(threaded_node)
             if self.has_probed_result(node):
                 recording, state = self.record_value(self.value.variable.name, state)
                 nodes.extend(recording)
@@ -350,8 +354,8 @@ class _ProbeThreading:
         else:
             regions = tuple(map(self.thread_region, node.regions))
         inputs = (*node.inputs, *state)
-        threaded = replace(node, inputs=inputs, results=(*node.results, *results), regions=regions)
-        return threaded, (results[0].name, results[1].name)
+        threaded_node = replace(node, inputs=inputs, results=(*node.results, *results), regions=regions)
+        return threaded_node, (results[0].name, results[1].name)
 
     def record_value(self, name: str, state: ProbeState) -> tuple[list[Node], ProbeState]:
         """Nodes that count a firing, and put the value into the buffer, at the index of the old count."""
@@ -369,8 +373,8 @@ class _ProbeThreading:
             is_here = emit(
                 "reshape", (is_here,), Type(dtypes.bool, (self.capacity, *shape)), shape=(self.capacity, *shape)
             )
-        recorded = name if self.substitute is None else self.substitute
-        values = emit(RECORDING_OP, (is_here, recorded, buffer), self.zeros.type)
+        recorded_value = name if self.substitute is None else self.substitute
+        values = emit(RECORDING_OP, (is_here, recorded_value, buffer), self.zeros.type)
         return nodes, (emit("add", (count, literal(np.int64(1))), COUNT), values)
 
     def state_variables(self) -> tuple[Var, Var]:

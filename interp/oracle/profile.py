@@ -59,7 +59,7 @@ def _is_alike(behaviour: str) -> bool:
 
 
 def compare_profiles(
-    old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]
+    old_profile: Mapping[str, Mapping[str, str]], new_profile: Mapping[str, Mapping[str, str]]
 ) -> Iterator[ProfileChange]:
     """The changes of the ops and groups that both profiles have. Refusals are compared by their kinds; errors, crashes
     and hangs only by the verdict, since messages vary.
@@ -69,9 +69,9 @@ def compare_profiles(
     >>> [(change.kind, change.label) for change in compare_profiles(old, new)]
     [('gained', 'add int8'), ('lost', 'exp float32')]
     """
-    for label, groups in new.items():
+    for label, groups in new_profile.items():
         for group, behaviour in groups.items():
-            former = old.get(label, {}).get(group)
+            former = old_profile.get(label, {}).get(group)
             if former is not None and _without_message(former) != _without_message(behaviour):
                 yield ProfileChange(label, group, former, behaviour)
 

@@ -1,5 +1,5 @@
-"""Reports of conformance: what came of every case on every backend, as JSON, as XML of JUnit, as a page of HTML, and as
-badges. The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
+"""Reports of conformance: the verdict of every case on every backend, as JSON, as XML of JUnit, as a page of HTML, and
+as badges. The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
 
 JSON lists the cases that are not alike, and the counts of all. Every percentage stands beside its count and beside what
 was refused.
@@ -107,8 +107,8 @@ def op_setting(names: Sequence[str] | None = None) -> str:
 
 def program_setting(seed: int, count: int, capabilities: Capabilities = ALL_CAPABILITIES) -> str:
     """A description of a part of generated programs; the same description means the same programs."""
-    missing = tuple(name for name in CONSTRUCTS if name != "recursion" and not capabilities.supports(name))
-    limits = {"dtypes": capabilities.dtypes, "ops": capabilities.ops, "without": missing or None}
+    unsupported = tuple(name for name in CONSTRUCTS if name != "recursion" and not capabilities.supports(name))
+    limits = {"dtypes": capabilities.dtypes, "ops": capabilities.ops, "without": unsupported or None}
     words = [f"{key} {' '.join(names)}" for key, names in limits.items() if names is not None]
     return ", ".join([f"seed {seed}, {count} programs, sequence {SEQUENCE_VERSION}", *words])
 
@@ -128,7 +128,9 @@ def constructs(program: Program) -> list[str]:
 def is_recursive(program: Program, function: FunctionDef) -> bool:
     """Whether a function calls itself, directly or through others."""
     return any(
-        function.name == reached.name for callee in callees(function) for reached in program.reachable_functions(callee)
+        function.name == reachable_function.name
+        for callee in callees(function)
+        for reachable_function in program.reachable_functions(callee)
     )
 
 
@@ -219,11 +221,11 @@ def _has_verdicts(cases: Any) -> bool:
     return all(isinstance(case, list) and case and isinstance(case[0], str) for case in cases.values())
 
 
-def compare_reports(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def compare_reports(old_report: Mapping[str, Any], new_report: Mapping[str, Any]) -> Iterator[Change]:
     """The cases whose verdicts changed, of backends and parts that both reports tried with the same settings."""
-    before = {backend["backend"]: backend for backend in old["backends"]}
-    for report in new["backends"]:
-        former = before.get(report["backend"])
+    old_backends = {backend["backend"]: backend for backend in old_report["backends"]}
+    for report in new_report["backends"]:
+        former = old_backends.get(report["backend"])
         if former is None:
             continue
         for part, cases in report["cases"].items():
@@ -242,8 +244,8 @@ def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
         for part, results in report.parts.items():
             counts = Counter(result.verdict for result in results)
             failures = sum(counts[verdict] for verdict in FAILURES - {"error"})
-            skipped = counts.total() - counts["alike"] - failures - counts["error"]
-            numbers = {"tests": len(results), "failures": failures, "errors": counts["error"], "skipped": skipped}
+            skipped_count = counts.total() - counts["alike"] - failures - counts["error"]
+            numbers = {"tests": len(results), "failures": failures, "errors": counts["error"], "skipped": skipped_count}
             attributes = {key: str(value) for key, value in numbers.items()}
             attributes["name"] = f"{report.label} {part}"
             suite = ElementTree.SubElement(root, "testsuite", attributes)
@@ -383,14 +385,16 @@ def cell(counts: Mapping[str, int]) -> str:
     >>> cell({"alike": 3, "different": 1, "refused": 2})
     '<td class="failing">75 % of 4<small>1 different</small><small>2 refused</small></td>'
     """
-    alike, refused = counts.get("alike", 0), counts.get("refused", 0) + counts.get("not run", 0)
-    run_count = sum(counts.values()) - refused
-    rest = [f"{counts[verdict]:,} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)]
-    all_alike = "alike" if run_count and alike == run_count else "refused" if not run_count else ""
+    alike_count, refused_count = counts.get("alike", 0), counts.get("refused", 0) + counts.get("not run", 0)
+    run_count = sum(counts.values()) - refused_count
+    other_counts = [
+        f"{counts[verdict]:,} {verdict}" for verdict in CELL_VERDICTS if verdict != "alike" and counts.get(verdict)
+    ]
+    all_alike = "alike" if run_count and alike_count == run_count else "refused" if not run_count else ""
     name = "failing" if FAILURES & set(counts) else all_alike
     # Rounded down: 100 % means all.
-    words = f"{100 * alike // run_count} % of {run_count:,}" if run_count else "–"
-    return f'<td class="{name}">{words}{"".join(f"<small>{note}</small>" for note in rest)}</td>'
+    words = f"{100 * alike_count // run_count} % of {run_count:,}" if run_count else "–"
+    return f'<td class="{name}">{words}{"".join(f"<small>{note}</small>" for note in other_counts)}</td>'
 
 
 def failure_list(backend: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""Makes a program smaller while a symptom stays. A part of it stands alone, on the values that the rest computed for
-it: a node, the inside of a branch, of an iteration, or of a call. A loop becomes its starts, a cond one of its
+"""Makes a program smaller while a symptom stays. A part of the program runs alone, on the values that the rest computed
+for it: a node, or the inside of a branch, of an iteration, or of a call. A loop becomes its starts, a cond one of its
 branches, the only call of a function its body, a node an operand, a literal or a parameter, an operand a literal; loop
-variables are dropped, merged or made invariant; literals become smaller, and unused parts go one by one.
+variables are dropped, merged or made invariant; literals become smaller, and unused parts are removed one by one.
 
 A candidate that breaks a rule of programs is never tried.
 """
@@ -91,10 +91,10 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
         return FuzzCase(replace_function(case.program, main, replace(main, body=body, results=tuple(results))), ())
 
     def with_nodes(part: tuple[Node, ...], results: Sequence[Var]) -> FuzzCase:
-        inside = {result.name for node in part for result in node.results}
-        outside = {name: value for name, value in literals.items() if name not in inside}
+        defined_names = {result.name for node in part for result in node.results}
+        outer_literals = {name: value for name, value in literals.items() if name not in defined_names}
         operands = tuple(result.name for result in results)
-        return with_main(substitute(Region((), part, operands), outside), [result.type for result in results])
+        return with_main(substitute(Region((), part, operands), outer_literals), [result.type for result in results])
 
     structured = [node for node in nodes if node.regions or node.op == "call"]
     for node in structured if len(nodes) > 1 else ():
@@ -111,8 +111,8 @@ def isolated_parts(case: FuzzCase) -> Iterator[FuzzCase]:
                 yield with_main(body, [var.type for var in results])
     for position in range(len(nodes) - 1, 0, -1):
         names_after = {result.name for node in nodes[position:] for result in node.results}
-        outside = {name: value for name, value in literals.items() if name not in names_after}
-        body = substitute(Region((), nodes[position:], main.body.results), outside)
+        outer_literals = {name: value for name, value in literals.items() if name not in names_after}
+        body = substitute(Region((), nodes[position:], main.body.results), outer_literals)
         yield with_main(body, main.results)
         if not nodes[position - 1].regions:
             yield with_nodes((nodes[position - 1],), nodes[position - 1].results)
@@ -139,10 +139,10 @@ def entered_regions(
         entries = [inputs]
         while len(entries) < MOST_ENTRIES:
             predicate = evaluate_region(program, node.regions[0], entries[-1])
-            following = evaluate_region(program, node.regions[1], entries[-1]) if predicate and predicate[0] else None
-            if following is None:
+            next_values = evaluate_region(program, node.regions[1], entries[-1]) if predicate and predicate[0] else None
+            if next_values is None:
                 break
-            entries.append(following)
+            entries.append(next_values)
         for entry in reversed(entries[:-1]):
             yield node.regions[1], entry
         yield node.regions[0], entries[-1]
@@ -153,8 +153,8 @@ def evaluate_region(program: Program, region: Region, arguments: Sequence[Value]
     types = region_types(region)
     results = tuple(types[result] if isinstance(result, str) else result.type for result in region.results)
     entry = replace(program.main, body=region, results=results)
-    alone = replace_function(program, program.main, entry)
-    return evaluate(alone, arguments, max_steps=5_000, max_depth=200).results
+    region_program = replace_function(program, program.main, entry)
+    return evaluate(region_program, arguments, max_steps=5_000, max_depth=200).results
 
 
 def region_values(program: Program, region: Region, arguments: Sequence[Value]) -> tuple[Value, ...] | None:
@@ -176,10 +176,12 @@ def count_nodes(program: Program) -> int:
 def smaller_cases(case: FuzzCase) -> Iterator[FuzzCase]:
     """The candidates, the boldest first."""
     program, arguments = case
-    used = {function.name for function in program.reachable_functions()}
-    if len(used) < len(program.functions):
-        yield FuzzCase(replace(program, functions=tuple(f for f in program.functions if f.name in used)), arguments)
-    yield from (FuzzCase(inlined, arguments) for inlined in programs_without_call(program))
+    reachable = {function.name for function in program.reachable_functions()}
+    if len(reachable) < len(program.functions):
+        yield FuzzCase(
+            replace(program, functions=tuple(f for f in program.functions if f.name in reachable)), arguments
+        )
+    yield from (FuzzCase(inlined_program, arguments) for inlined_program in programs_without_call(program))
     for function in program.functions:
         for smaller in smaller_functions(function, is_entry=function.name == program.entry):
             yield FuzzCase(replace_function(program, function, smaller), arguments)
@@ -205,18 +207,18 @@ def programs_without_call(program: Program) -> Iterator[Program]:
 
     def inline(region: Region, caller: str) -> Iterator[Region]:
         for position, node in enumerate(region.nodes):
-            before, after = region.nodes[:position], region.nodes[position + 1 :]
+            preceding, following = region.nodes[:position], region.nodes[position + 1 :]
             if node.op == "call" and node.attribute("function") != caller and calls[node.attribute("function")] == 1:
                 callee = program[node.attribute("function")].body
                 values = {var.name: operand for var, operand in zip(callee.parameters, node.inputs, strict=True)}
                 body = substitute(callee, values)
                 results = {var.name: operand for var, operand in zip(node.results, body.results, strict=True)}
-                rest = substitute(Region((), after, region.results), results)
-                yield Region(region.parameters, (*before, *body.nodes, *rest.nodes), rest.results)
+                remainder = substitute(Region((), following, region.results), results)
+                yield Region(region.parameters, (*preceding, *body.nodes, *remainder.nodes), remainder.results)
             for index, inner in enumerate(node.regions):
-                for inlined in inline(inner, caller):
-                    regions = replace_item(node.regions, index, inlined)
-                    yield replace(region, nodes=(*before, replace(node, regions=regions), *after))
+                for inlined_region in inline(inner, caller):
+                    regions = replace_item(node.regions, index, inlined_region)
+                    yield replace(region, nodes=(*preceding, replace(node, regions=regions), *following))
 
     for function in program.functions:
         for body in inline(function.body, function.name):
@@ -236,8 +238,8 @@ def cases_with_parameters(case: FuzzCase) -> Iterator[FuzzCase]:
     for node in reversed(main.body.nodes):
         nodes = tuple(other for other in main.body.nodes if other is not node)
         body = replace(main.body, parameters=(*main.body.parameters, *node.results), nodes=nodes)
-        added = tuple(values[result.name] for result in node.results)
-        yield FuzzCase(replace_function(program, main, replace(main, body=body)), (*arguments, *added))
+        added_values = tuple(values[result.name] for result in node.results)
+        yield FuzzCase(replace_function(program, main, replace(main, body=body)), (*arguments, *added_values))
 
 
 def smaller_functions(function: FunctionDef, *, is_entry: bool) -> Iterator[FunctionDef]:
@@ -251,21 +253,21 @@ def smaller_functions(function: FunctionDef, *, is_entry: bool) -> Iterator[Func
 
 
 def smaller_regions(region: Region) -> Iterator[Region]:
-    """The region with one of its nodes, or a part of one, gone or simpler."""
+    """The region with one of its nodes, or a part of a node, removed or simplified."""
     types = region_types(region)
     for position in reversed(range(len(region.nodes))):
         node = region.nodes[position]
-        before, after = region.nodes[:position], region.nodes[position + 1 :]
-        rest = Region((), after, region.results)
-        used, names = used_names(rest), {result.name for result in node.results}
-        if not used & names:
-            yield Region(region.parameters, (*before, *after), region.results)
+        preceding, following = region.nodes[:position], region.nodes[position + 1 :]
+        remainder = Region((), following, region.results)
+        names_in_use, names = used_names(remainder), {result.name for result in node.results}
+        if not names_in_use & names:
+            yield Region(region.parameters, (*preceding, *following), region.results)
         for nodes, values in (*(((), replacement) for replacement in replacements(node, types)), *inline_regions(node)):
-            changed = substitute(rest, values)
-            yield Region(region.parameters, (*before, *nodes, *changed.nodes), changed.results)
+            changed_region = substitute(remainder, values)
+            yield Region(region.parameters, (*preceding, *nodes, *changed_region.nodes), changed_region.results)
         for smaller in smaller_nodes(node, types):
-            if not used & (names - {result.name for result in smaller.results}):
-                yield Region(region.parameters, (*before, smaller, *after), region.results)
+            if not names_in_use & (names - {result.name for result in smaller.results}):
+                yield Region(region.parameters, (*preceding, smaller, *following), region.results)
     for position, result in enumerate(region.results):
         if isinstance(result, str):
             for operand in simpler_operands(region, result, types):
@@ -380,14 +382,14 @@ def smaller_nodes(node: Node, types: Mapping[str, Type]) -> Iterator[Node]:
                 yield replace(node, results=replace_item(node.results, position), regions=regions)
 
 
-def replace_item(items: tuple[T, ...], position: int, *others: T) -> tuple[T, ...]:
-    """A tuple with others in place of one of its items; without any, the item goes."""
-    return (*items[:position], *others, *items[position + 1 :])
+def replace_item(items: tuple[T, ...], position: int, *substitutes: T) -> tuple[T, ...]:
+    """A tuple with `substitutes` in place of one of its items; without substitutes, the item is removed."""
+    return (*items[:position], *substitutes, *items[position + 1 :])
 
 
 def replace_function(program: Program, function: FunctionDef, other: FunctionDef) -> Program:
     """A program with another function in place of one of its own."""
-    return replace(program, functions=tuple(other if each is function else each for each in program.functions))
+    return replace(program, functions=tuple(other if member is function else member for member in program.functions))
 
 
 def drop_variable(node: Node, position: int) -> Node:
@@ -428,7 +430,7 @@ def merge_variables(node: Node, position: int, substitute_position: int) -> Node
 
 
 def drop_branch_operand(node: Node, position: int) -> Node:
-    """A cond without an operand of its branches: zero stands for it, or the literal that it is."""
+    """A cond without an operand of its branches: zero replaces it, or the literal, if the operand is one."""
     operand = node.inputs[1 + position]
     regions = []
     for region in node.regions:

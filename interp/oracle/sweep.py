@@ -227,24 +227,26 @@ def compare_group(sample: OpSample, group: str, operands: Sequence[Value], answe
         reason = f"the result is of type {type_of(actual)} instead of {type_of(required)}"
         return SweepResult(sample.label, group, "different", reason, arrays[0].size, arrays[0].size)
     treatment, window = group_treatment(sample, group), window_of(sample.row.name, types)
-    same = close_elements(required, actual, window, has_open_zeros=treatment in ("zero-sign", "flush"))
-    if np.all(same):
+    is_same = close_elements(required, actual, window, has_open_zeros=treatment in ("zero-sign", "flush"))
+    if np.all(is_same):
         return SweepResult(sample.label, group, "alike", "", arrays[0].size, 0)
-    permitted = same
+    is_difference_permitted = is_same
     if treatment == "claim":
-        permitted = np.ones_like(same)
+        is_difference_permitted = np.ones_like(is_same)
     elif treatment == "flush":
-        permitted = same | flushed_elements(kernel, arrays, actual, window)
-    is_permitted = bool(np.all(permitted))
-    position = tuple(index[0] for index in np.nonzero(np.atleast_1d(~(same if is_permitted else permitted))))
+        is_difference_permitted = is_same | flushed_elements(kernel, arrays, actual, window)
+    is_permitted = bool(np.all(is_difference_permitted))
+    position = tuple(
+        index[0] for index in np.nonzero(np.atleast_1d(~(is_same if is_permitted else is_difference_permitted)))
+    )
     at = position if sample.row.scalar is not None else None
     words = ", ".join(
         format_value(array[at] if at else operand) for array, operand in zip(arrays, operands, strict=True)
     )
-    right, wrong = (abbreviate(np.atleast_1d(value)[position]) for value in (required, actual))
-    example = f"{sample.row.name}({words}): required {right}, got {wrong}"
-    differences = int(np.sum(~same))
-    reason = f"{differences} of {same.size} differ"
+    required_element, actual_element = (abbreviate(np.atleast_1d(value)[position]) for value in (required, actual))
+    example = f"{sample.row.name}({words}): required {required_element}, got {actual_element}"
+    differences = int(np.sum(~is_same))
+    reason = f"{differences} of {is_same.size} differ"
     return SweepResult(
         sample.label, group, "different", reason, arrays[0].size, differences, example, is_permitted=is_permitted
     )
@@ -254,12 +256,12 @@ def flushed_elements(
     kernel: Any, operands: Sequence[npt.NDArray[Any]], actual: npt.NDArray[Any], window: int
 ) -> npt.NDArray[np.bool_]:
     """The positions where results follow from counting some denormal operands, or the denormal result, as zero."""
-    explained = np.zeros(actual.shape, bool)
+    is_explained = np.zeros(actual.shape, bool)
     for choice in itertools.product(*((operand, flush_denormals(operand)) for operand in operands)):
         result = np.asarray(kernel(*map(admit, choice)))
-        for possible in (result, flush_denormals(result)):
-            explained |= close_elements(possible, actual, window, has_open_zeros=True)
-    return explained
+        for possible_result in (result, flush_denormals(result)):
+            is_explained |= close_elements(possible_result, actual, window, has_open_zeros=True)
+    return is_explained
 
 
 def trap_result(sample: OpSample, answer: Answer, operands: Sequence[Value]) -> SweepResult:

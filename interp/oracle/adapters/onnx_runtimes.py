@@ -98,7 +98,8 @@ class OnnxRuntimeAdapter(OnnxAdapter):
 
 
 class UnoptimisedOnnxRuntimeAdapter(OnnxRuntimeAdapter):
-    """ONNX Runtime without optimisations of the graph: what differs from ONNX Runtime is an optimisation's fault."""
+    """ONNX Runtime without optimisations of the graph: where only ONNX Runtime is wrong, an optimisation is at
+    fault."""
 
     name = "onnxruntime-unoptimised"
 

@@ -102,12 +102,12 @@ XLA_PASSES: tuple[str, ...] = (
     "small-while-loop-hoisting",
     "while-loop-trip-count-annotator",
 )
-"""Passes of XLA on the CPU, which it can leave out."""
+"""Passes of XLA on the CPU that can be disabled."""
 
 
 def restrict_xla(settings: Sequence[str], levels: Sequence[Level]) -> None:
-    """Have XLA leave out passes; at the level `unoptimised` all of them, and those of LLVM. It reads its flags once a
-    process, before it is used."""
+    """Disable passes of XLA; at the level `unoptimised`, all of them and the passes of LLVM. XLA reads its flags once
+    in a process, before its first use."""
     level, passes = Settings.parse(settings, levels, XLA_PASSES)
     flags = [f"--xla_disable_hlo_passes={','.join(passes)}"] if passes else []
     if level == "unoptimised":

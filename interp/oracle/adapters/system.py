@@ -1,4 +1,4 @@
-"""Adapters of systems that are Python packages, and what the words after a backend's name ask of them: a level, and
+"""Adapters of systems that are Python packages, and their settings, the words after a backend's name: a level, and
 optimisations to disable."""
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Settings(NamedTuple):
 
     @classmethod
     def parse(cls, words: Sequence[str], levels: Sequence[Level], flags: Sequence[str]) -> Settings:
-        """The settings of these words. Without a word that names a level, the level is the last one; it is the empty
-        word if there are none. Raises Usage for a word that names neither a level nor a flag.
+        """The settings of these words. If no word names a level, it is the last level, or empty if there are no levels.
+        Raises Usage for a word that names neither a level nor a flag.
 
         >>> levels = [Level("eager", "kernels"), Level("optimised", "optimiser")]
         >>> Settings.parse(["dce"], levels, ["dce"])
