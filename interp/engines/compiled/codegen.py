@@ -162,10 +162,10 @@ def emit_group(
     of first phases not to be lazy; if that turns out to be wrong, the function is emitted again with weaker facts,
     until these agree."""
     if is_recursive_group(group.members):
-        optimistic = ArrayFacts(is_unique=True, has_no_negative_zero=True)
+        optimistic_facts = ArrayFacts(is_unique=True, has_no_negative_zero=True)
         module.result_facts |= {
             member.key: [
-                ArrayFacts() if type_.is_scalar else optimistic._replace(may_be_lazy=member.number > 0)
+                ArrayFacts() if type_.is_scalar else optimistic_facts._replace(may_be_lazy=member.number > 0)
                 for type_ in member.results
             ]
             for member in group.members
@@ -185,9 +185,9 @@ def emit_group(
         module.result_facts |= facts
 
 
-def weaken_facts(assumed: Sequence[ArrayFacts], computed: Sequence[ArrayFacts]) -> list[ArrayFacts]:
-    """For each result, the facts that `assumed` and `computed` agree on."""
-    return [merge_facts(pair) for pair in zip(assumed, computed, strict=True)]
+def weaken_facts(assumed_facts: Sequence[ArrayFacts], computed_facts: Sequence[ArrayFacts]) -> list[ArrayFacts]:
+    """For each result, the facts on which both lists agree."""
+    return [merge_facts(pair) for pair in zip(assumed_facts, computed_facts, strict=True)]
 
 
 def emit_entry(program: Program, module: GeneratedModule, group: PhaseGroup, layout: TapeLayout) -> None:
@@ -266,7 +266,7 @@ def emit_phase(emitter: FunctionEmitter, phase: FunctionPhase, arguments: Sequen
 def emit_region(emitter: FunctionEmitter, record: TapeReference, number: int, arguments: Sequence[str]) -> list[str]:
     """Emit the nodes of a phase; return the text of its results."""
     layout = record.layout
-    phase, closed, scope = layout.phases[number], layout.closed_phase(number), TapeScope(emitter, layout, number)
+    phase, closed_region, scope = layout.phases[number], layout.closed_phase(number), TapeScope(emitter, layout, number)
     values: dict[Operand, TypedExpression] = {
         var.name: TypedExpression(text, var.type) for var, text in zip(phase.parameters, arguments, strict=True)
     }
@@ -284,8 +284,8 @@ def emit_region(emitter: FunctionEmitter, record: TapeReference, number: int, ar
             return expression
         return expression._replace(text=emitter.materialize(expression.text))
 
-    plan = plan_accumulation(closed)
-    for node in plan_fusion(closed, plan.special_nodes):
+    plan = plan_accumulation(closed_region)
+    for node in plan_fusion(closed_region, plan.special_nodes):
         if isinstance(node, FusedChain):
             values.update(emit_chain(emitter, node, materialized_value))
             emitter.facts.unique |= {values[output].text for loop in node.loops for output in loop.outputs}

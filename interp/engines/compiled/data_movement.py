@@ -488,19 +488,19 @@ def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedEx
     new_axes = len(sizes) - len(target_sizes)
     if new_axes < 0:
         return None
-    unequal = []
+    unequal_axes = []
     for size, x_size in zip(target_sizes, sizes[new_axes:], strict=True):
         if not (size.isdigit() and x_size.isdigit()):
             emitter.emit_trap(node, inputs, f"{size} != 1 and {size} != {x_size}")
         if size != x_size and (size == "1" or not size.isdigit()):
-            unequal.append("True" if size.isdigit() and x_size.isdigit() else f"{size} != {x_size}")
+            unequal_axes.append("True" if size.isdigit() and x_size.isdigit() else f"{size} != {x_size}")
     strides = ["0"] * new_axes + broadcast_strides(y, len(target_sizes))
-    if new_axes or "True" in unequal:
+    if new_axes or "True" in unequal_axes:
         return emit_axis_sum(emitter, x, target_sizes, strides, result)
-    if not unequal:
+    if not unequal_axes:
         return emit_writable(emitter, x)
     total = emitter.fresh_name()
-    with emitter.block(f"if {' or '.join(unequal)}:"):
+    with emitter.block(f"if {' or '.join(unequal_axes)}:"):
         emitter.emit(f"{total} = {emit_axis_sum(emitter, x, target_sizes, strides, result)}")
     with emitter.block("else:"):
         emitter.emit(f"{total} = {emit_writable(emitter, x)}")

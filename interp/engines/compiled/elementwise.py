@@ -532,11 +532,11 @@ class BlockLoop:
     def assign_element(self, node: Node, text: str) -> list[str]:
         """Lines that assign an element to a variable, and to its buffer if it has one."""
         name = self.element_names[node.name] = self.emitter.fresh_name()
-        stored = (
+        stored_text = (
             [f"{self.block_arrays[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored_values else []
         )
         is_narrow = node.results[0].type.dtype is dtypes.float32
-        return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored]
+        return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored_text]
 
     def element_expression(self, operand: Operand, lines: list[str]) -> str:
         """Text of an element of an operand: float32 in its own dtype, others in their lane. Appends the line that loads

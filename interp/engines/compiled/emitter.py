@@ -75,7 +75,7 @@ class ArrayFacts(NamedTuple):
 
 
 def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
-    """The facts about a variable that is assigned one of several values, from the facts about each."""
+    """The facts about a variable that takes one of several values, merged from the facts about these values."""
     return ArrayFacts(
         all(fact.is_unique for fact in facts),
         all(fact.has_no_negative_zero for fact in facts),
@@ -161,7 +161,8 @@ class GeneratedModule:
 
 
 class CheckedLimits(NamedTuple):
-    """The checks on every path to the current position: for how many more tag levels, and whether of the stack."""
+    """The limits that are checked on every path to the current position: the number of further tag levels, and whether
+    the stack is checked."""
 
     levels: int
     is_stack_checked: bool
@@ -250,14 +251,14 @@ class FunctionEmitter:
         self.module.lines, self.indent = [], 1
         yield name, words
         numbers: dict[str, str] = {}
-        normalized = "\n".join(
+        normalized_text = "\n".join(
             re.sub(r"\b[a-z]\d+\b", lambda match: numbers.setdefault(match[0], f"{match[0][0]}{len(numbers)}"), line)
             for line in self.module.lines
         )
-        if normalized not in self.module.outlined_functions:
-            self.module.outlined_functions[normalized] = name
+        if normalized_text not in self.module.outlined_functions:
+            self.module.outlined_functions[normalized_text] = name
             self.module.loop_lines += [f"def {name}({words}, first, last):", *self.module.lines]
-        self.module.outline_aliases[name] = self.module.outlined_functions[normalized]
+        self.module.outline_aliases[name] = self.module.outlined_functions[normalized_text]
         self.module.lines, self.indent = outer_lines, indent
 
     # Exits of the function

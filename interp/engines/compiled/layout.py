@@ -2,8 +2,8 @@
 values, and the records of their tapes.
 
 Each phase of a function is a generated function, with a slot for each value. Mutually recursive phases share one, a
-`PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as the phase with the
-most. A phase saves values for later phases in a record, whose words a `TapeLayout` assigns.
+`PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as any of its phases
+needs. A phase saves values for later phases in a record, whose words a `TapeLayout` assigns.
 """
 
 from __future__ import annotations
@@ -371,8 +371,8 @@ class TapeLayout:
     def closed_phase(self, number: int) -> Region:
         """A phase as a closed region: values from earlier phases become parameters, and values that later phases use
         become results."""
-        phase, defined = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
-        parameters = [self.variables[name] for name in sorted(_used_values(phase) - defined)]
+        phase, defined_names = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
+        parameters = [self.variables[name] for name in sorted(_used_values(phase) - defined_names)]
         saved_values = self.saved_values(number)
         return replace(
             phase, parameters=(*parameters, *phase.parameters), results=(*phase.results, *saved_values), pullback=None
@@ -419,12 +419,14 @@ def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayo
 
 def phase_crossing_values(phases: Sequence[Region]) -> Iterable[Var]:
     """The values that one phase defines and a later one uses."""
-    crossing: dict[str, Var] = {}
-    defined: dict[str, Var] = {}
+    crossing_values: dict[str, Var] = {}
+    defined_values: dict[str, Var] = {}
     for phase in phases:
-        crossing.update((name, defined[name]) for name in sorted(_used_values(phase) & defined.keys()))
-        defined.update((var.name, var) for var in _defined_values(phase))
-    return crossing.values()
+        crossing_values.update(
+            (name, defined_values[name]) for name in sorted(_used_values(phase) & defined_values.keys())
+        )
+        defined_values.update((var.name, var) for var in _defined_values(phase))
+    return crossing_values.values()
 
 
 def _defined_values(phase: Region) -> list[Var]:

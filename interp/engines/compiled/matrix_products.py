@@ -282,7 +282,7 @@ def is_accumulation(uses: DefUseChains, node: Node, accumulations: set[str]) -> 
 
 
 def fusible_values(uses: DefUseChains) -> set[str]:
-    """The values of elementwise ops, except sums of static size none of whose operands is such a value."""
+    """The values of elementwise ops. A sum of static size counts only if one of its operands is such a value."""
     values = set[str]()
     for node in uses.nodes:
         is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
@@ -417,13 +417,13 @@ def emit_lazy_zeros(emitter: FunctionEmitter, node: Node) -> str:
     return text
 
 
-def emit_accumulation(emitter: FunctionEmitter, node: Node, a: str, b: str, dead: set[str]) -> str:
-    """Emit a sum of two arrays, each of which may be lazy zeros; `dead` are its dead operands."""
+def emit_accumulation(emitter: FunctionEmitter, node: Node, a: str, b: str, dead_operands: set[str]) -> str:
+    """Emit a sum of two arrays, each of which may be lazy zeros; `dead_operands` are dead after the sum."""
     facts, type_, pairs = emitter.facts, node.results[0].type, ((a, b), (b, a))
     for first, second in pairs:
         if first in facts.lazy and second not in facts.no_negative_zero:
             emitter.materialize(first)
-    reusable, result, head = facts.unique & dead, emitter.fresh_name(), "if"
+    reusable, result, head = facts.unique & dead_operands, emitter.fresh_name(), "if"
     aliased = {second for first, second in pairs if first in facts.lazy}  # one of these may be returned as the sum
     for first, second in pairs:
         if first in facts.lazy:

@@ -251,10 +251,10 @@ def run_compiled(
     do not fit.
     """
     compiled, limits = compile_program(program), resolve_limits(limits)
-    admitted = admit_or_borrow(compiled, graph, arguments)
-    run = run_on_caller(compiled, admitted, limits, seed) if may_run_on_caller(compiled, limits) else None
+    admitted_arguments = admit_or_borrow(compiled, graph, arguments)
+    run = run_on_caller(compiled, admitted_arguments, limits, seed) if may_run_on_caller(compiled, limits) else None
     if run is None:
-        run = run_on_own_thread(compiled, admitted, limits, seed, world or World())
+        run = run_on_own_thread(compiled, admitted_arguments, limits, seed, world or World())
     buffer, error = run.buffer, run.error
     results: tuple[Value, ...] | None = None
     if error is not None:
@@ -275,8 +275,8 @@ def run_compiled(
 
 def run_quickly(program: Program, arguments: Sequence[Value | PackedArrays]) -> tuple[Value, ...] | None:
     """The results of a program whose last run was quick, within the default limits. The arguments must be values of the
-    types of its parameters: to check them takes as long as a small run. Returns None where `run_compiled` must run it,
-    or run it again: it is not quick, it has effects, which need copies of the arguments, or this run did not return.
+    types of its parameters: a check takes as long as a small run. Returns None where `run_compiled` must run the
+    program: it is not quick, it has effects, which need copies of the arguments, or this run did not return.
 
     Raises KeyboardInterrupt at Ctrl-C.
     """

@@ -41,7 +41,7 @@ def unsupported_option(schedule: object, until: str, keep: object) -> str | None
     if options == _DEFAULTS:
         return None
     pairs = zip(_OPTION_REQUIREMENTS.items(), options, strict=True)
-    return next(f"{name}={value!r}: {why}" for (name, (default, why)), value in pairs if value != default)
+    return next(f"{name}={value!r}: {reason}" for (name, (default, reason)), value in pairs if value != default)
 
 
 def unsupported_program(program: Program) -> str | None:

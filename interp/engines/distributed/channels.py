@@ -1,13 +1,13 @@
 """Channels: messages between peers, each exactly once and in the order of sending, over links that promise neither.
 
 Every batch has the epoch, its sender and a number. A receiver takes the batches of a sender by their numbers: it keeps
-one that comes early, and drops one that it has had. It acknowledges them, and a sender repeats batches that are not
+a batch that comes early, and drops a duplicate. It acknowledges batches, and a sender repeats those that are not
 acknowledged.
 
-An epoch begins whenever the run is rolled back: batches of an earlier epoch are dropped, wherever they were on their
-way. A peer enters a later epoch with a batch of the driver's, whose first one says where to continue. Until it has
-come, the peer does nothing in that epoch, and drops what other workers send: they will send it again. A worker that
-replaces another takes part in no epoch that began before.
+An epoch begins whenever the run is rolled back: batches of an earlier epoch are dropped when they arrive. A peer enters
+a later epoch when a batch of the driver's arrives; the driver's first batch says where to continue. Until that batch
+arrives, the peer does nothing in the epoch, and drops batches of other workers, which send them again. A worker that
+replaces another takes part only in epochs that begin later.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Channels:
         """The peer takes part in epochs after `epoch`."""
         self.links, self._former_epoch = links, epoch
         self.recorder = TimelineRecorder(links.rank, links.microseconds) if has_timeline else None
-        """Records the messages, and what else the peer does; None without a timeline."""
+        """Records the messages and the firings of the peer; None without a timeline."""
         self.begin_epoch(epoch)
 
     def begin_epoch(self, epoch: int) -> None:
@@ -103,7 +103,7 @@ class Channels:
             if not self._is_current(batch):
                 continue
             channel = self.channels[batch.sender]
-            for number in [sent for sent in channel.unacknowledged_batches if sent <= batch.acknowledged]:
+            for number in [number for number in channel.unacknowledged_batches if number <= batch.acknowledged]:
                 del channel.unacknowledged_batches[number]
             if batch.number:
                 channel.owes_acknowledgement = True

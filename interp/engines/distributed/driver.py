@@ -4,7 +4,7 @@
 are idle. A run has ended if all workers were idle in one round of probes, and had received as many messages by then as
 all have sent by the next round. Then no message was on its way in between, and no worker has become busy since. This is
 Mattern's four-counter method (Algorithms for distributed termination detection, Distributed Computing 2, 1987). Then
-the run is quiescent: it has returned, trapped or deadlocked, which its stores tell.
+the run is quiescent: it has returned, trapped or deadlocked, as its stores show.
 
 **Checkpoints.** The driver pauses the workers, waits until the counters agree, and has them send their stores. If a
 worker dies, a new one takes its place, a new epoch begins, and all continue from the last checkpoint. A run begins in
@@ -118,7 +118,8 @@ class Driver:
         self.error: TagloomError | None = None
         """The limit that ended the run."""
         self._has_deadline = False
-        """Whether the clock, memory or Ctrl-C has ended the run, which then must be over soon."""
+        """Whether the clock, memory or Ctrl-C has ended the run; its workers then have little time to send their
+        stores."""
         self._final_deadline = float("inf")
         self._begin_epoch()
 
@@ -236,9 +237,9 @@ class Driver:
     def _act_on_reports(self) -> None:
         """Act on a round of reports."""
         reports = self._reports.values()
-        sent = self._channels.work_sent + sum(report.sent_count for report in reports)
+        sent_count = self._channels.work_sent + sum(report.sent_count for report in reports)
         received = self._channels.work_received + sum(report.received_count for report in reports)
-        is_quiescent = self._received_when_idle == sent
+        is_quiescent = self._received_when_idle == sent_count
         is_idle = all(report.is_idle for report in reports)
         self._received_when_idle = received if is_idle else None
         self._probe_time = self._pool.clock() + (0 if is_idle else self._pool.probe_interval)
@@ -262,11 +263,13 @@ class Driver:
         self._requested_effects.clear()
         if self._write_checkpoint is not None:
             self._write_checkpoint(self._checkpoint, self._effect_results.values())
-        self.messages = sum((Counter(saved.messages) for saved in self._saved.values()), Counter())
+        self.messages = sum((Counter(saved_stores.messages) for saved_stores in self._saved.values()), Counter())
         self.messages += self._channels.message_counts
         if self._channels.recorder is not None:
             self.timeline += self._channels.recorder.take_entries()
-            self.timeline += [entry for saved in self._saved.values() for entry in read_timeline(saved.timeline)]
+            self.timeline += [
+                entry for saved_stores in self._saved.values() for entry in read_timeline(saved_stores.timeline)
+            ]
             self.timeline.sort(key=lambda entry: entry.time)
         self._saved.clear()
         if self._is_last:
@@ -307,8 +310,8 @@ class Driver:
         """The largest number of firings for each worker: those that it has made, and its share of the rest."""
         if self._limits.firings is None:
             return [None] * len(firings)
-        share, rest = divmod(max(self._limits.firings - sum(firings), 0), max(len(ranks), 1))
-        extra = {rank: share + (position < rest) for position, rank in enumerate(ranks)}
+        share, remainder = divmod(max(self._limits.firings - sum(firings), 0), max(len(ranks), 1))
+        extra = {rank: share + (position < remainder) for position, rank in enumerate(ranks)}
         return [count + extra.get(rank, 0) for rank, count in enumerate(firings)]
 
     def _share_firings(self) -> None:

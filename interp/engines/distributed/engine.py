@@ -98,13 +98,13 @@ def run_on_workers(
     limits = resolve_limits(options.limits)
     worker_limit = None if options.workers is None else check_workers(options.workers, DEFAULT_WORKERS)
     cluster = parse_cluster(options.cluster)
-    admitted = admit_arguments(job.graph, arguments)
-    saved_run, write_checkpoint = open_checkpoint(job.graph, admitted, options)
+    admitted_arguments = admit_arguments(job.graph, arguments)
+    saved_run, write_checkpoint = open_checkpoint(job.graph, admitted_arguments, options)
     if worker_limit is None and saved_run is not None:
         worker_limit = len(saved_run.stores)
     placement = find_placement(job.graph, is_soft=options.soft_placement, worker_count=worker_limit)
     worker_count = count_workers(options.workers, placement, saved_run)
-    state = first_state(job.graph, admitted, options.schedule, options.seed, options.k, options.world)
+    state = first_state(job.graph, admitted_arguments, options.schedule, options.seed, options.k, options.world)
     share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
     if cluster.kind in fast_clusters and can_compile_workers(job.graph, options, limits, placement):
         machine: WorkerMachine = FastMachine(state, worker_count, share)
@@ -122,7 +122,7 @@ def run_on_workers(
             interrupt.acknowledge()
         use = cluster_use(driver, placement, machine.name, has_timeline=options.timeline)
         outcome, end_state = machine.outcome(driver.take_stores(), driver.error, job.structure, use)
-        return outcome if options.keep is None else keep_events(outcome, admitted, options, driver, end_state)
+        return outcome if options.keep is None else keep_events(outcome, admitted_arguments, options, driver, end_state)
 
 
 def can_compile_workers(graph: Graph, options: RunOptions, limits: Limits, placement: WorkerPlacement) -> bool:

@@ -1,10 +1,11 @@
 """The events of a run on workers: their firings, merged by stamp and repeated by one machine.
 
-The timeline has each firing once, with its worker and its time; what a rollback has undone is not in it. One machine
-makes these firings again, in the order of the times as far as their operands are there: clocks of several hosts differ.
-By determinacy, the result is a run of the reference machine under one of its schedules, so whatever opens a log of
-events opens this one, too. The operands of a firing are delivered just before it, and tokens that no firing consumes at
-the end. No effect is repeated: callbacks return what the driver has recorded.
+The timeline has each firing once, with its worker and its time, without the firings that a rollback has undone. One
+machine repeats these firings in the order of their times; a firing whose operands are not there yet waits for them,
+since the clocks of several hosts differ. By determinacy, the result is a run of the reference machine under one of its
+schedules, so every command that opens a log of events opens this one, too. The operands of a firing are delivered just
+before it, and tokens that no firing consumes at the end. No effect is repeated: callbacks return what the driver has
+recorded.
 """
 
 from __future__ import annotations

@@ -149,9 +149,11 @@ class FastWorker:
                 self._backoff = min(2 * self._backoff + 1, MAX_BACKOFF)
                 self._turns_to_wait = self._backoff
             case Probe(number):
-                sent, received = self.channels.work_sent, self.channels.work_received
+                sent_count, received_count = self.channels.work_sent, self.channels.work_received
                 firings = int(self._store.registers[Register.FIRINGS])
-                self.channels.send(DRIVER, Report(number, self.is_idle, sent, received, firings, is_stalled=False))
+                self.channels.send(
+                    DRIVER, Report(number, self.is_idle, sent_count, received_count, firings, is_stalled=False)
+                )
             case Pause():
                 self.is_paused = True
             case Resume():
@@ -165,8 +167,10 @@ class FastWorker:
         """The stores of this worker, as a document."""
         for sender, unread_rows in self._unread_rows.items():
             unread_rows.appendleft(read_ring(self._words, sender, self.rank))
-        unread = [[sender, rows] for sender, batches in self._unread_rows.items() for rows in batches if len(rows)]
-        return store_to_data(self._store, self._run.traps, unread)
+        unread_messages = [
+            [sender, rows] for sender, batches in self._unread_rows.items() for rows in batches if len(rows)
+        ]
+        return store_to_data(self._store, self._run.traps, unread_messages)
 
     # Steps
 
@@ -296,7 +300,7 @@ def opening_rows(rows: WordArray) -> WordArray:
     return result
 
 
-def store_to_data(store: CoreStore, traps: Sequence[CoreTrap], unread: Sequence[Any]) -> Any:
+def store_to_data(store: CoreStore, traps: Sequence[CoreTrap], unread_messages: Sequence[Any]) -> Any:
     """A store, with its traps and the messages that it has not read, as a part of a document (`packing`)."""
     return {
         "firings": store.firing_counts.tolist(),
@@ -306,7 +310,7 @@ def store_to_data(store: CoreStore, traps: Sequence[CoreTrap], unread: Sequence[
             [*delivery[:-1], [value_to_data(TagTable(()), value) for value in delivery.inputs], trap]
             for _, delivery, trap in traps
         ],
-        "unread": unread,
+        "unread": unread_messages,
     }
 
 

@@ -89,17 +89,17 @@ class ReferenceMachine:
 
     def first_stores(self) -> list[Any]:
         graph = self._state.graph
-        others = [stores_to_json(first_stores(graph, State(graph, None)))] * (self._worker_count - 1)
-        return [stores_to_json(first_stores(graph, self._state)), *others]
+        other_stores = [stores_to_json(first_stores(graph, State(graph, None)))] * (self._worker_count - 1)
+        return [stores_to_json(first_stores(graph, self._state)), *other_stores]
 
     def outcome(
         self, stores: deque[Any], error: TagloomError | None, structure: TreeDef, cluster: ClusterUse
     ) -> tuple[Outcome, State]:
         graph = self._state.graph
-        whole = merge_stores(graph, (read_stores(stores.popleft(), State(graph, None)) for _ in range(len(stores))))
+        merged = merge_stores(graph, (read_stores(stores.popleft(), State(graph, None)) for _ in range(len(stores))))
         outcome = build_outcome(
-            whole.state,
-            whole.meter.stats(whole.state),
+            merged.state,
+            merged.meter.stats(merged.state),
             error,
             "quiet",
             schedule="waves",
@@ -107,7 +107,7 @@ class ReferenceMachine:
             structure=structure,
             cluster=cluster,
         )
-        return outcome, whole.state
+        return outcome, merged.state
 
 
 class FastMachine:

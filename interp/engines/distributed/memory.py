@@ -47,16 +47,16 @@ class CellMemory:
         stores, heap = self._stores, self._stores.state.cells
         op, effect = stores.state.graph.nodes[token.node].op, self._effects[token.node]
         assert effect is not None
-        outputs, trap, deferred_at, woken = effect(heap.blocks, self._world, token, inputs)
+        outputs, trap, deferred_at, woken_reads = effect(heap.blocks, self._world, token, inputs)
         if deferred_at is not None:
             heap.defer(deferred_at, token)
             stores.deferred_requests[token.tag, token.node] = client, request
             return
-        heap.apply(Event(token, 0, inputs, outputs, (), trap, (), False, None, woken), op)
+        heap.apply(Event(token, 0, inputs, outputs, (), trap, (), False, None, woken_reads), op)
         if op == "store" and trap is None:
             stores.fill_depths[accessed_cell(inputs)] = depth
         yield client, FiringResult(token.node, token.tag, outputs, trap, self._depth_read(op, inputs))
-        for read in woken:
+        for read in woken_reads:
             yield from self.perform(*stores.deferred_requests.pop((read.tag, read.node)))
 
     def _depth_read(self, op: str, inputs: tuple[Any, ...]) -> int:

@@ -53,7 +53,9 @@ class DepthMeter:
         """Count the firing whose operands this token completes; returns its depth."""
         node, port, tag, _ = token
         ports, take = self._token_ports[node], self.operand_depths.pop
-        depths = [take((node, port, tag))] if ports is None else [take((node, each, tag)) for each in ports]
+        depths = (
+            [take((node, port, tag))] if ports is None else [take((node, operand_port, tag)) for operand_port in ports]
+        )
         depth = max(1 + max(depths), least_depth)
         self.firings[depth] += 1
         for operand_depth in depths:

@@ -1,4 +1,4 @@
-"""A network inside one process, deterministic by its seed, that does what a network may do.
+"""A network with faults inside one process, deterministic by its seed.
 
 It loses, repeats, reorders and delays batches. Now and then a worker dies, with all that it had, or is suspended, for a
 while or for ever; one that sends no heartbeat for long counts as dead. The same seed gives the same run, message for

@@ -1,7 +1,7 @@
-"""Peers of a driver: what runs in the process or actor of a worker, and how it is built there.
+"""Peers of a driver: the interface of a worker in its process or actor, and the function that builds it there.
 
-A job is JSON data, and names the function that builds its peer. So whatever carries batches also carries peers that
-are no workers of a run of a graph: the parameter servers and workers of a training, for example.
+A job is JSON data, and names the function that builds its peer. So processes and actors can also hold other peers, such
+as the parameter servers and workers of a training.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pools of workers: what the driver needs of the workers, wherever they are."""
+"""Pools of workers: the interface between the driver and its workers, in this process or elsewhere."""
 
 from __future__ import annotations
 

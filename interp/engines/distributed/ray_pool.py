@@ -136,9 +136,9 @@ class RayPool(ForwardingPool):
         if not ranks:
             time.sleep(_WAIT_SECONDS)
             return []
-        finished, _ = self._ray.wait(list(ranks), num_returns=1, timeout=_WAIT_SECONDS)
+        finished_calls, _ = self._ray.wait(list(ranks), num_returns=1, timeout=_WAIT_SECONDS)
         deaths = []
-        for call in finished:
+        for call in finished_calls:
             try:
                 frames = self.actors[ranks[call]].finish_call()
             except self._ray.exceptions.RayActorError:

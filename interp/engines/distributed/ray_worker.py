@@ -1,4 +1,4 @@
-"""What runs in the actor of a worker on Ray (`ray_pool` starts it). It imports nothing of Ray."""
+"""The code in the actor of a worker on Ray (`ray_pool` starts it). It imports nothing of Ray."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Checkpoints in a file, from which a run continues when its driver's process has died.
 
 A file is one JSON document: a digest of the run (its graph, arguments and seed), the stores of each worker (`stores`),
-the results of the effects that a rollback may repeat, and a digest of all this. A new checkpoint takes the place of the
-file at once, so that it always has a whole one. What happened in the outside world after the last checkpoint happens
-again.
+the results of the effects that a rollback may repeat, and a digest of all this. A new checkpoint replaces the file
+atomically, so the file always has a complete one. Effects on the outside world after the last checkpoint happen again.
 """
 
 from __future__ import annotations

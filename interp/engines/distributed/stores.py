@@ -2,8 +2,8 @@
 
 A document is data for JSON, in which arrays may occur as well (`packing`). The stores of all workers at a moment when
 no message is on its way are the state of the run. A run begins from such documents and is rolled back to them, and its
-outcome is read from the last. What has a row for each token or each depth of a run is an array: as lists it would take
-several times the memory of the stores themselves.
+outcome is read from the last. Tables with a row for each token or each depth of a run are arrays: as lists they would
+take several times the memory of the stores themselves.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def first_stores(graph: Graph, state: State) -> WorkerStores:
 
 def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
     """The stores of one machine, merged from the stores of all workers."""
-    whole = first_stores(graph, State(graph, None))
-    state = whole.state
+    merged = first_stores(graph, State(graph, None))
+    state = merged.state
     sites: Counter[Site] = Counter()
     for part in parts:
         part_state = part.state
@@ -97,9 +97,9 @@ def merge_stores(graph: Graph, parts: Iterable[WorkerStores]) -> WorkerStores:
         state.waiting_count += part_state.waiting_count
         state.cells.blocks.update(part_state.cells.blocks)
         state.cells.deferred_count += part_state.cells.deferred_count
-        whole.meter.add(part.meter)
+        merged.meter.add(part.meter)
     state.activations_by_site = dict(sites)
-    return whole
+    return merged
 
 
 def stores_to_json(stores: WorkerStores) -> Any:
@@ -194,8 +194,14 @@ def _records_to_data(table: TagTable, records: Collection[ActivationRecord]) -> 
     """Activation records as parts of a document: their tags and counts, the nodes that have fired in each, the places
     of the operands that wait in each, and these operands."""
     columns = (
-        (table.add(each.tag), each.token_count, each.open_children, each.arguments_received, each.results_returned)
-        for each in records
+        (
+            table.add(record.tag),
+            record.token_count,
+            record.open_children,
+            record.arguments_received,
+            record.results_returned,
+        )
+        for record in records
     )
     fired_nodes = ((number, node) for number, record in enumerate(records) for node in record.fired_nodes)
     return {

@@ -1,8 +1,8 @@
-"""How the timeline of a run is recorded.
+"""The recording of the timeline of a run.
 
 Each peer records its own entries, and sends them with its stores. The driver merges the entries of a checkpoint by
-time; what was recorded after it goes with a rollback, as its firings do. At a checkpoint no message is on its way, so
-one that was sent has been received.
+time; a rollback drops the entries after the checkpoint, as it undoes their firings. At a checkpoint no message is on
+its way, so each message that was sent has been received.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 Work moves by activations. An idle worker asks another one for work, which donates the outermost call or loop that one
 of its tokens opens: it sends the tokens that enter it, instead of putting them into its own flight. Everything below
-happens on the receiver, until that donates a part of it in turn. No activation moves once it is open, and no store
-belongs to two workers. The donor notes the receiver of each call and loop; the receiver has a *proxy* for the
+runs on the receiver, unless the receiver donates a part of it in turn. No activation moves once it is open, and no
+store belongs to two workers. The donor notes the receiver of each call and loop; the receiver has a *proxy* for the
 activation around it, so that results find their way back, and a notice when all below has closed.
 
 A firing with an effect is performed where its effect is, with all operands in one message: prints and callbacks by the
 driver, and those that use cells by the worker that has the cells, as in a machine with I-structure memory (`memory`).
-Meanwhile the token that completed the operands is set aside. To this machine, such a node is an ordinary one, whose
-results come from elsewhere. Nodes of a device fire there in the same way (`placement`).
+Meanwhile the token that completed the operands is set aside. The machine treats the node of such a firing as an
+ordinary node, whose result comes from another peer. Nodes of a device fire there in the same way (`placement`).
 """
 
 from __future__ import annotations
@@ -245,19 +245,19 @@ class Worker:
 
     def _apply(self, event: Event, *, least_depth: int = 1, receiver: int | None = None) -> None:
         """Apply an event; if its tokens go to an activation on another worker, send them there."""
-        state, sent = self._state, event.sent
+        state, sent_tokens = self._state, event.sent
         depth = 0 if event.inputs is None else self._meter.count_firing(event.token, least_depth)
-        if sent and sent[0].node >= 0:
-            tag = sent[0].tag
+        if sent_tokens and sent_tokens[0].node >= 0:
+            tag = sent_tokens[0].tag
             if receiver is not None:
                 rank = self._note_donation(tag, receiver)
             else:  # a firing is on the worker of its activation: a look-up takes a tenth of the time of a firing
                 rank = self.rank if tag is event.token.tag else self._rank_of(tag)
             if rank == self.rank:
-                self._meter.expect(sent, depth)
+                self._meter.expect(sent_tokens, depth)
             else:
                 is_argument = state.rules[event.token.node].sends_argument and tag is not event.token.tag.parent
-                self._send_work(rank, TokenTransfer(sent, is_argument, depth))
+                self._send_work(rank, TokenTransfer(sent_tokens, is_argument, depth))
                 event = event._replace(sent=())
         state.apply(event)
         if event.closed:
@@ -339,10 +339,10 @@ class Worker:
         state.receive(tokens, is_argument=transfer.is_argument)
         self._meter.expect(tokens, transfer.depth)
 
-    def _report_closed(self, closed: Iterable[ClosedActivation]) -> None:
+    def _report_closed(self, closed_activations: Iterable[ClosedActivation]) -> None:
         """Tell the donors of calls and loops that these have closed, with everything below them."""
         stores, records = self.stores, self._state.records
-        for activation in closed:
+        for activation in closed_activations:
             parent, site = activation.tag.parent, activation.tag.site
             if parent is None or parent not in stores.donors:
                 continue
@@ -358,10 +358,10 @@ class Worker:
         record = self._state.records[parent]
         record.open_children -= 1
         if record.token_count == record.open_children == 0:
-            closed = activations_to_close(self._state, record, record.fired_nodes, record.results_returned)
-            for activation in closed:
+            closed_activations = activations_to_close(self._state, record, record.fired_nodes, record.results_returned)
+            for activation in closed_activations:
                 self._state.close_record(activation.tag)
-            self._report_closed(closed)
+            self._report_closed(closed_activations)
 
     def _ask_for_work(self) -> None:
         """Ask one of the other workers for an activation, unless one has been asked, or refused a while ago."""

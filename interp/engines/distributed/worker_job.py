@@ -1,4 +1,4 @@
-"""Jobs of workers: what a worker in another process is told, as JSON data."""
+"""Jobs of workers: JSON data from which another process builds a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs in the process of a worker (`processes` starts it)."""
+"""The code in the process of a worker (`processes` starts it)."""
 
 from __future__ import annotations
 

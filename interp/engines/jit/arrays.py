@@ -261,18 +261,18 @@ def is_lazy(typing: Any, array: Any) -> Any:
 def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, array: Any, byte: int | None) -> Any:
     """The array itself; if it is lazy, a new one, filled with this byte or uninitialized."""
     blank_block = builder.append_basic_block("blank")
-    present_block, after = builder.append_basic_block("there"), builder.append_basic_block("written")
+    present_block, end_block = builder.append_basic_block("there"), builder.append_basic_block("written")
     builder.cbranch(emit_is_null(context, builder, kind, array), blank_block, present_block)
     builder.position_at_end(blank_block)
     lazy_shape = array_field(context, builder, kind, array, "shape")
     shape = [builder.extract_value(lazy_shape, axis) for axis in range(kind.ndim)]
     new_array = allocate(context, builder, kind, shape, byte)
     ends = builder.block
-    builder.branch(after)
+    builder.branch(end_block)
     builder.position_at_end(present_block)
     context.nrt.incref(builder, kind, array)
-    builder.branch(after)
-    builder.position_at_end(after)
+    builder.branch(end_block)
+    builder.position_at_end(end_block)
     result = builder.phi(new_array.type)
     result.add_incoming(new_array, ends)
     result.add_incoming(array, present_block)

@@ -150,7 +150,7 @@ def is_switched_off(word: str) -> bool:
 
 
 def has_unfinished() -> bool:
-    """Whether code was requested that is not there yet; it never is if this process ends now."""
+    """Whether some requested code is not compiled yet; if this process ends now, it will never be."""
     return any(not request.is_on_disk() and not request.has_ended for request in (*_running, *_pending))
 
 
@@ -260,8 +260,8 @@ def end_all() -> None:
 
 
 def _forget_in_child() -> None:
-    """Forget the parent's processes in a forked child, which cannot wait for them. The child itself requests code that
-    they have not compiled by its next look."""
+    """Forget the parent's processes in a forked child, which cannot wait for them. The child requests code that is
+    still missing when the child polls next."""
     for process in _processes:
         process.returncode = 0  # so that it is neither killed nor waited for
     _pending[:0] = _running

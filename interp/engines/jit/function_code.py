@@ -146,9 +146,9 @@ class _VariableScopes:
     def __init__(self, definition: ast.FunctionDef, is_transfer: Callable[[ast.Call], bool]) -> None:
         parameters = {argument.arg for argument in definition.args.args}
         self.assignments = Counter(parameters)
-        """How many times each variable is assigned, or is a parameter."""
+        """The number of assignments to each variable; a parameter counts as one."""
         self.indices = Counter[str]()
-        """How many times each variable is the index of a loop."""
+        """The number of loops whose index each variable is."""
         self.transferred = set[str]()
         """The variables whose references a call takes over."""
         self.block: dict[str, int] = {}
@@ -190,25 +190,30 @@ class _VariableScopes:
         self._names[id(statement)] = names, list(map(self._collect_block, blocks))
         return names.union(*self._names[id(statement)][1])
 
-    def _assign_blocks(self, block: Sequence[ast.stmt], variables: set[str], own: set[str], depth: int) -> None:
-        """Assign each of these variables, all of whose uses are in this block, to it or to a block inside it; `own`
-        belong to it anyway."""
-        own, last_users = set(own), dict[str, ast.stmt]()
+    def _assign_blocks(
+        self, block: Sequence[ast.stmt], variables: set[str], block_variables: set[str], depth: int
+    ) -> None:
+        """Assign each of these variables, which are used in this block only, to this block or to a block inside it;
+        `block_variables` belong to this block in any case."""
+        block_variables, last_users = set(block_variables), dict[str, ast.stmt]()
         for statement in block:
             head, inner = self._names[id(statement)]
             names = head.union(*inner) & variables
-            own |= names & (last_users.keys() | head)
+            block_variables |= names & (last_users.keys() | head)
             last_users.update(dict.fromkeys(names, statement))
         for statement in block:
-            inner_blocks, inside = _blocks(statement), self._names[id(statement)][1]
-            inside = [{name for name in names & variables - own if last_users[name] is statement} for names in inside]
-            shared = set.intersection(*inside) if len(inside) > 1 else set[str]()
-            own |= shared
-            for inner_block, names in zip(inner_blocks, inside, strict=True):
+            inner_blocks, inner_names = _blocks(statement), self._names[id(statement)][1]
+            inner_names = [
+                {name for name in names & variables - block_variables if last_users[name] is statement}
+                for names in inner_names
+            ]
+            shared = set.intersection(*inner_names) if len(inner_names) > 1 else set[str]()
+            block_variables |= shared
+            for inner_block, names in zip(inner_blocks, inner_names, strict=True):
                 if names - shared:
                     is_loop = isinstance(statement, ast.While | ast.For)
                     self._assign_blocks(inner_block, names - shared, set(), depth + is_loop)
-        for name in own:
+        for name in block_variables:
             self.block[name], self.loop_depth[name] = id(block), depth
             if name in last_users:
                 self.last_uses.setdefault(id(last_users[name]), []).append(name)
@@ -279,11 +284,11 @@ class _FunctionCompiler:
         """Tell LLVM that no array to which a body writes shares memory with another one."""
         module, domain = self.module.module, f"{self.function.name} arrays"
         items = (node for node in ast.walk(self.definition) if isinstance(node, ast.Subscript))
-        written = {
-            each.value.id for each in items if isinstance(each.ctx, ast.Store) and isinstance(each.value, ast.Name)
+        written_arrays = {
+            item.value.id for item in items if isinstance(item.ctx, ast.Store) and isinstance(item.value, ast.Name)
         }
         node = module.add_metadata([ir.MetaDataString(module, domain)])
-        for name in sorted(written):
+        for name in sorted(written_arrays):
             self.alias_scopes[name] = module.add_metadata([ir.MetaDataString(module, f"{domain} {name}"), node])
 
     def mark_access(self, instruction: Any, array: ast.expr) -> None:
@@ -291,9 +296,9 @@ class _FunctionCompiler:
         name = array.id if isinstance(array, ast.Name) else ""
         if name in self.alias_scopes:
             instruction.set_metadata("alias.scope", self.module.module.add_metadata([self.alias_scopes[name]]))
-        others = [scope for each, scope in self.alias_scopes.items() if each != name]
-        if others:
-            instruction.set_metadata("noalias", self.module.module.add_metadata(others))
+        other_scopes = [scope for array_name, scope in self.alias_scopes.items() if array_name != name]
+        if other_scopes:
+            instruction.set_metadata("noalias", self.module.module.add_metadata(other_scopes))
 
     # Statements
 
@@ -320,8 +325,8 @@ class _FunctionCompiler:
             case ast.Assign([ast.Name(name)], value):
                 self.assign(name, self.value_of(value))
             case ast.Assign([ast.Tuple() as targets], value):
-                for name, new in [(name, self.acquire(part)) for name, part in self.unpack(targets, value)]:
-                    self.assign(name, new)
+                for name, new_value in [(name, self.acquire(part)) for name, part in self.unpack(targets, value)]:
+                    self.assign(name, new_value)
             case ast.Assign([ast.Subscript(array, index)], value):
                 self.store(array, index, self.value_of(value))
             case ast.AugAssign(ast.Name(name), sign, value):
@@ -353,8 +358,8 @@ class _FunctionCompiler:
         if isinstance(value, ast.Tuple):
             parts: Sequence[Any] = value.elts
         else:
-            whole = value if isinstance(value, TypedValue) else self.value_of(value)
-            parts = [self.element(whole, index) for index in range(len(target.elts))]
+            tuple_value = value if isinstance(value, TypedValue) else self.value_of(value)
+            parts = [self.element(tuple_value, index) for index in range(len(target.elts))]
         pairs = zip(target.elts, parts, strict=True)
         return [variable for part, value in pairs for variable in self.unpack(part, value)]
 
@@ -390,13 +395,13 @@ class _FunctionCompiler:
             self.builder.unreachable()
 
     def execute_while(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
-        head, inside, end = (self.function.append_basic_block(part) for part in ("head", "body", "end"))
+        head, body_block, end = (self.function.append_basic_block(part) for part in ("head", "body", "end"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
         condition = self.condition(test)
         self.release_temporaries()
-        self.builder.cbranch(condition, inside, end)
-        self.execute_loop_body(inside, end, body)
+        self.builder.cbranch(condition, body_block, end)
+        self.execute_loop_body(body_block, end, body)
         if not self.builder.block.is_terminated:
             self.builder.branch(head)
         self.builder.position_at_end(end)
@@ -409,23 +414,23 @@ class _FunctionCompiler:
         words = [self.cast(self.value_of(bound), int64) for bound in bounds]
         self.release_temporaries()
         start, stop, step = (_WORD(0), *words, _WORD(1)) if len(words) == 1 else (*words, _WORD(1))[:3]
-        before = self.builder.block
-        head, inside, end = (self.function.append_basic_block(part) for part in ("head", "body", "end"))
+        entry_block = self.builder.block
+        head, body_block, end = (self.function.append_basic_block(part) for part in ("head", "body", "end"))
         self.builder.branch(head)
         self.builder.position_at_end(head)
         index = self.builder.phi(_WORD, name)
-        index.add_incoming(start, before)
-        self.builder.cbranch(self.builder.icmp_signed("<", index, stop), inside, end)
+        index.add_incoming(start, entry_block)
+        self.builder.cbranch(self.builder.icmp_signed("<", index, stop), body_block, end)
         self.values[name] = TypedValue(int64, index)
-        self.execute_loop_body(inside, end, body)
+        self.execute_loop_body(body_block, end, body)
         del self.values[name]
         if not self.builder.block.is_terminated:
             index.add_incoming(self.builder.add(index, step, flags=["nsw"]), self.builder.block)
             self.builder.branch(head)
         self.builder.position_at_end(end)
 
-    def execute_loop_body(self, inside: Any, end: Any, body: Sequence[ast.stmt]) -> None:
-        self.builder.position_at_end(inside)
+    def execute_loop_body(self, body_block: Any, end: Any, body: Sequence[ast.stmt]) -> None:
+        self.builder.position_at_end(body_block)
         self.loop_ends.append(end)
         self.execute(body)
         self.loop_ends.pop()
@@ -450,10 +455,10 @@ class _FunctionCompiler:
             kind, slot = self.slots[name]
             if value.type != kind and self.typing.unify_pairs(kind, value.type) != kind:
                 raise UnsupportedText(f"{name}, which is {kind} and {value.type}")
-            new = self.take(value if value.type == kind else TypedValue(kind, self.cast(value, kind)))
+            new_value = self.take(value if value.type == kind else TypedValue(kind, self.cast(value, kind)))
             if self.is_counted(kind):
                 self.context.nrt.decref(self.builder, kind, self.builder.load(slot))
-            self.builder.store(new, slot)
+            self.builder.store(new_value, slot)
         if self.is_counted(value.type):
             self.reference_holders[name] = None
 
@@ -531,8 +536,8 @@ class _FunctionCompiler:
         data, shape = self.field(array, "data"), self.field(array, "shape")
         if (len(expressions), array.type.layout) != (array.type.ndim, "C"):
             raise UnsupportedText(f"{ast.unparse(index)} of {array.type}")
-        position, *others = [self.cast(self.value_of(expression), int64) for expression in expressions]
-        for axis, word in enumerate(others, 1):
+        position, *further_indices = [self.cast(self.value_of(expression), int64) for expression in expressions]
+        for axis, word in enumerate(further_indices, 1):
             position = self.builder.add(self.builder.mul(position, self.builder.extract_value(shape, axis)), word)
         return self.builder.gep(data, [position], inbounds=True)
 
@@ -607,8 +612,8 @@ class _FunctionCompiler:
 
     def call_numba(self, expression: ast.expr) -> TypedValue:
         """The value of an expression outside of the subset, which numba compiles as a function of its variables."""
-        used = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
-        names = sorted(used & self.scopes.assignments.keys())
+        used_names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+        names = sorted(used_names & self.scopes.assignments.keys())
         namespace = dict(self.namespace)
         exec(f"def compute({', '.join(names)}): return {ast.unparse(expression)}", namespace)
         self.module.dispatchers.append(kernel(namespace["compute"]))

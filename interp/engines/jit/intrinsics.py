@@ -306,11 +306,11 @@ def charge_memory(s, size):  # type: ignore[no-untyped-def]
     budget = _read_i(s, MEMORY_BUDGET) - size
     if budget < 0:
         limit = _read_i(s, MEMORY_LIMIT)
-        resident = resident_memory(s)
-        if resident > limit:
+        resident_bytes = resident_memory(s)
+        if resident_bytes > limit:
             abort_run(s, EXIT_BYTES, 0)
             _write(s, STACK_GUARD, STOP_GUARD)
-        budget = max(limit - resident, limit >> 4)
+        budget = max(limit - resident_bytes, limit >> 4)
     _write(s, MEMORY_BUDGET, budget)
 
 

@@ -116,7 +116,7 @@ class _TileEmitter:
             ir.Constant(self.vector_type, [0.0] * self.lanes),
         )
         entry_block, loop = builder.block, builder.append_basic_block("product")
-        after = builder.append_basic_block("product.end")
+        end_block = builder.append_basic_block("product.end")
         builder.branch(loop)
         builder.position_at_end(loop)
         k = builder.phi(_WORD)
@@ -141,8 +141,8 @@ class _TileEmitter:
             sum_.add_incoming(next_, loop)
         next_k = builder.add(k, _WORD(1))
         k.add_incoming(next_k, loop)
-        builder.cbranch(builder.icmp_signed("<", next_k, inner), loop, after)
-        builder.position_at_end(after)
+        builder.cbranch(builder.icmp_signed("<", next_k, inner), loop, end_block)
+        builder.position_at_end(end_block)
         with builder.if_else(builder.icmp_signed("==", store_mode, _WORD(STORE_RESULT))) as (store_branch, add_branch):
             with store_branch:
                 for tile_row, sum_ in enumerate(new_sums):
@@ -398,8 +398,8 @@ def matmul_whole_tiles(s, x, y, product, rows, columns, strides):  # type: ignor
         for row in range(0, rows, _BLOCK_ROWS):
             if load_relaxed(s) != 0:
                 return
-            left = x + (row * row_stride + term * column_stride) * size
-            addresses = left, right + term * count * size, out + row * count * size
+            left_address = x + (row * row_stride + term * column_stride) * size
+            addresses = left_address, right + term * count * size, out + row * count * size
             block_rows = min(_BLOCK_ROWS, rows - row)
             words = (*addresses, block_rows, terms, count, row_stride, column_stride, store_mode, size)
             if not parallel_for(s, strips_body, pack_words(words), strips, 1):

@@ -33,11 +33,11 @@ _UNREACHABLE_SYMBOLS = (
 )
 """Functions of numba that object code calls only to raise an exception, which no function here does."""
 WORD_CODE, FUNCTION_CODE = "# word code", "# function code"
-"""The beginnings of a text in the Python of `word_code`, and of one in that of `function_code`; others are numba's."""
+"""The first words of a text for `word_code`, and of a text for `function_code`; numba compiles any other text."""
 SECOND_PART = "# generated functions"
-"""The line between the two parts of such a text: Python for numba, and the functions."""
+"""The line between the two parts of such a text: first Python that numba compiles, then the functions."""
 _NEEDS_NUMBA = b" numba"
-"""After the symbol of a function whose code calls what numba, or the first part of its text, defines."""
+"""The mark after the symbol of a function whose code needs symbols of numba, or of the first part of its text."""
 _engines: list[Any] = []
 """Objects that must live as long as the functions do."""
 _functions: dict[tuple[str, str], WordFunction] = {}
@@ -112,7 +112,7 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     else:
         cfunc = compile_function(text, function, arity)
         library, symbol = cfunc._library, cfunc.native_name
-    calls = [each.name for each in library._final_module.functions if each.is_declaration]
+    calls = [callee.name for callee in library._final_module.functions if callee.is_declaration]
     code: bytes = library._get_compiled_object()
     try:
         check_linkable(calls)
@@ -125,7 +125,7 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
 
 
 def execute_head(text: str) -> dict[str, Any]:
-    """Execute the first part of a text: its functions call what it defines, by name or by symbol."""
+    """Execute the first part of a text; the functions of the second part call its definitions, by name or by symbol."""
     namespace: dict[str, Any] = {}
     exec(compile(text.partition(SECOND_PART)[0], "<head>", "exec"), namespace)
     return namespace

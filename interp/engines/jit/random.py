@@ -64,10 +64,10 @@ def normal(key):  # type: ignore[no-untyped-def]
 def integers(key, low, high):  # type: ignore[no-untyped-def]
     """A number from `low` to `high` (exclusive), which is greater."""
     size = uint64(high) - uint64(low)
-    rejected, number = (uint64(0) - size) % size, uint64(0)
+    rejection_bound, number = (uint64(0) - size) % size, uint64(0)
     while True:
         word = splitmix64(key, number)
-        if word * size >= rejected:
+        if word * size >= rejection_bound:
             return low + int64(_multiply_high(word, size))
         number += uint64(1)
 

@@ -35,8 +35,8 @@ class SharedLibrary:
         dependencies: Sequence[SharedLibrary] = (),
     ) -> None:
         self.name, self.dependencies = name, dependencies
-        self.signatures = {each: signature for each, (signature, _) in functions.items()}
-        self.functions = {each: function for each, (_, function) in functions.items()}
+        self.signatures = {function_name: signature for function_name, (signature, _) in functions.items()}
+        self.functions = {function_name: function for function_name, (_, function) in functions.items()}
         self.is_loaded = False
 
     @property

@@ -59,17 +59,17 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 begin = element_pointer(builder, kind, base, builder.mul(ir.IntType(64)(number), step))
                 return builder.bitcast(begin, vector.as_pointer())
 
-            align, half = kind.width // 8, _BLOCK_SIDE // 2
+            align, half_side = kind.width // 8, _BLOCK_SIDE // 2
             rows = [builder.load(at(source, number, source_stride), align=align) for number in range(_BLOCK_SIDE)]
             masks = [
                 ir.Constant(
                     ir.VectorType(ir.IntType(32), _BLOCK_SIDE),
                     [first + n // 2 + _BLOCK_SIDE * (n % 2) for n in range(_BLOCK_SIDE)],
                 )
-                for first in (0, half)
+                for first in (0, half_side)
             ]
             for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each round interleaves the two halves
-                pairs = [(rows[number], rows[number + half]) for number in range(half)]
+                pairs = [(rows[number], rows[number + half_side]) for number in range(half_side)]
                 rows = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
             for number, row in enumerate(rows):
                 builder.store(row, at(target, number, target_stride), align=align)

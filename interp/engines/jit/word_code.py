@@ -173,11 +173,11 @@ class _WordFunction:
         self.builder.position_at_end(end)
 
     def execute_while(self, test: ast.expr, body: Sequence[ast.stmt]) -> None:
-        head, inside, end = (self.function.append_basic_block() for _ in range(3))
+        head, body_block, end = (self.function.append_basic_block() for _ in range(3))
         self.builder.branch(head)
         self.builder.position_at_end(head)
-        self.builder.cbranch(self.condition(test), inside, end)
-        self.builder.position_at_end(inside)
+        self.builder.cbranch(self.condition(test), body_block, end)
+        self.builder.position_at_end(body_block)
         self.loops.append((head, end))
         self.execute(body)
         self.loops.pop()
@@ -200,8 +200,8 @@ class _WordFunction:
                 return builder.icmp_signed(_COMPARISONS[type(operator)], self.word(left), self.word(right))
             case ast.BoolOp(operator, values):
                 combine = builder.and_ if isinstance(operator, ast.And) else builder.or_
-                bit, *rest = map(self.condition, values)
-                for next_bit in rest:
+                bit, *further_bits = map(self.condition, values)
+                for next_bit in further_bits:
                     bit = combine(bit, next_bit)
                 return bit
             case ast.UnaryOp(ast.Not(), value):
