@@ -208,7 +208,7 @@ class _StateSearch:
 
     def find_ending(self, error: TagloomError | None, *position: int) -> int:
         """The number of the ending in the current state; a new ending is recorded."""
-        outcome = _outcome_here(self.state, error, self.events)
+        outcome = _current_outcome(self.state, error, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
         rule = error and error.rule
         identity = outcome.status, rule, results, frozenset(self.firing_counts.items())
@@ -239,7 +239,7 @@ def try_step(state: State, position: int, is_ill_formed: bool) -> Event | Tagloo
         return bad_operands_error(state, position)
 
 
-def _outcome_here(state: State, error: TagloomError | None, events: Sequence[Event]) -> Outcome:
+def _current_outcome(state: State, error: TagloomError | None, events: Sequence[Event]) -> Outcome:
     stats = Meter(state, is_clocked=False).stats()
     structure = default_structure(state.graph)
     kept_events = tuple(events)

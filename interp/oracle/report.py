@@ -166,7 +166,7 @@ def backend_to_json(report: BackendReport) -> dict[str, Any]:
         "groups": {axis: {row: dict(counts) for row, counts in sorted(rows.items())} for axis, rows in groups.items()},
         "cases": {
             part: {
-                result.name: [result.verdict, in_a_line(result.reason)]
+                result.name: [result.verdict, single_line(result.reason)]
                 for result in results
                 if result.verdict != "alike"
             }
@@ -175,7 +175,7 @@ def backend_to_json(report: BackendReport) -> dict[str, Any]:
     }
 
 
-def in_a_line(text: str) -> str:
+def single_line(text: str) -> str:
     """The first 160 characters of a text without line breaks."""
     return " ".join(text.split())[:160]
 
@@ -255,7 +255,7 @@ def report_to_junit(reports: Iterable[BackendReport]) -> bytes:
                     continue
                 kind = "failure" if result.verdict in FAILURES else "skipped"
                 kind = "error" if result.verdict == "error" else kind
-                message = f"{result.verdict}: {in_a_line(result.reason)}"
+                message = f"{result.verdict}: {single_line(result.reason)}"
                 ElementTree.SubElement(case, kind, message=replace_control_characters(message))
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True))
 

@@ -136,17 +136,20 @@ def emit_module(program: Program) -> GeneratedModule:
     return module
 
 
-def module_text(module: GeneratedModule, *, is_of_scalars: bool) -> str:
+def module_text(module: GeneratedModule, *, has_only_scalars: bool) -> str:
     """The text of a generated module. Programs on arrays take the functions of the shared library from there."""
     body = "\n".join([*(f"{name} = {text}" for text, name in module.constants.items()), *module.lines])
-    package, lines = __package__.rpartition(".")[0], (HEADER if is_of_scalars else HEADER + ARRAY_HEADER).splitlines()
+    package, lines = (
+        __package__.rpartition(".")[0],
+        (HEADER if has_only_scalars else HEADER + ARRAY_HEADER).splitlines(),
+    )
     called = set(re.findall(r"\b(\w+)\(", body))
     if "strided_op" in called:
         lines.append(f"from {package}.jit.strided_ops import strided_op")
     if products := sorted(called & set(MATMUL_FUNCTIONS)):
         lines.append(f"from {package}.jit.matrices import {', '.join(products)}")
     for part, name in sorted({match.groups() for match in _MODULE_MEMBER.finditer(body)}):
-        is_shared = name in SHARED_FUNCTIONS and not is_of_scalars
+        is_shared = name in SHARED_FUNCTIONS and not has_only_scalars
         lines.append(f"{part}_{name} = {'h' if is_shared else part}.{name}")
     return "\n".join([FUNCTION_CODE, *lines, SECOND_PART, _MODULE_MEMBER.sub(r"\1_\2", body), ""])
 

@@ -66,7 +66,7 @@ from .call_buffer import CallBuffer, CallLayout, call_layout
 from .emitter import GeneratedModule
 from .fusion import FusedChain
 from .layout import has_recursion
-from .support import has_effects, is_of_scalars, unsupported_program
+from .support import has_effects, has_only_scalars, unsupported_program
 from .thread import (
     CALLER_STACK_BYTES,
     RESERVED_STACK_BYTES,
@@ -98,7 +98,7 @@ class CompiledProgram:
     module: GeneratedModule
     entry: Callable[..., int]
     call_layout: CallLayout
-    is_of_scalars: bool
+    has_only_scalars: bool
     is_recursive: bool
     has_effects: bool
     is_quick: bool = False
@@ -164,7 +164,7 @@ def compile_uncached(program: Program) -> CompiledProgram:
         module,
         entry,
         call_layout(parameters, len(program.main.results), module.max_operands),
-        is_of_scalars(program),
+        has_only_scalars(program),
         has_recursion(program),
         has_effects(program),
     )
@@ -205,7 +205,7 @@ def compile_task(program: Program) -> CompileTask:
 
 def module_task(program: Program, module: GeneratedModule) -> CompileTask:
     """The task of compiling a program's module."""
-    text = codegen.module_text(module, is_of_scalars=is_of_scalars(program))
+    text = codegen.module_text(module, has_only_scalars=has_only_scalars(program))
     return CompileTask(code_name(program), text, "entry", _ENTRY_ARITY)
 
 
@@ -478,7 +478,7 @@ def thread_pool_module() -> Any:
 def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
     """Attach the thread pool to a run, if the pool is running or an argument is large; in the second case, start it.
     This comes before limits are checked, since the pool may have to be compiled."""
-    if compiled.is_of_scalars:
+    if compiled.has_only_scalars:
         return
     pool = thread_pool_module()
     address = pool.pool_address()

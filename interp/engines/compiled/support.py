@@ -54,7 +54,7 @@ def has_effects(program: Program) -> bool:
     return any(resource_of(op) is not None for op in _ops(program))
 
 
-def is_of_scalars(program: Program) -> bool:
+def has_only_scalars(program: Program) -> bool:
     """Whether a program has neither arrays nor cells."""
     return all(type_.is_scalar and not isinstance(type_.dtype, HandleType) for type_ in _value_types(program))
 

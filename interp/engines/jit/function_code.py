@@ -669,7 +669,7 @@ class _FunctionCompiler:
         with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):  # type: ignore[no-untyped-call]
             builder.ret(status)  # the callee has noted the exception
         result = self.context.get_returned_value(builder, kind, builder.load(result_slot))
-        return self.hold(TypedValue(kind, result))
+        return self.adopt(TypedValue(kind, result))
 
     def call_body(
         self, function: GeneratedFunction, state: TypedValue, count: TypedValue, values: TypedValue
@@ -694,10 +694,10 @@ class _FunctionCompiler:
             raise UnsupportedText(f"a call of {function_type}")
         function = self.context.get_function(function_type, signature)
         operands = [self.cast(*pair) for pair in zip(arguments, signature.args, strict=True)]
-        return self.hold(TypedValue(signature.return_type, function(self.builder, operands)))
+        return self.adopt(TypedValue(signature.return_type, function(self.builder, operands)))
 
-    def hold(self, result: TypedValue) -> TypedValue:
-        """The result of a call, whose reference is the statement's."""
+    def adopt(self, result: TypedValue) -> TypedValue:
+        """The result of a call, whose reference the statement adopts."""
         if self.is_counted(result.type):
             self.temporaries.append(result)
         return result

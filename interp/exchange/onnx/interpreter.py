@@ -326,7 +326,7 @@ class Body:
         values = [self.environment[name] for name in names]
         return (id(self.graph), *map(value_key, inputs), *map(value_key, values))
 
-    def passes_on(self, output: int, name: str) -> bool:
+    def returns_unchanged(self, output: int, name: str) -> bool:
         """Whether an output is the unchanged value of this name, or the constant true."""
         producers = {result: node for node in self.graph.node for result in node.output}
         current = self.graph.output[output].name

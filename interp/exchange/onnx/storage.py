@@ -188,7 +188,7 @@ def rounding_tables(
     greatest = magnitudes[-1]
     beyond = greatest + 2.0 ** (np.frexp(greatest)[1] - 1 - information.nmant)
     lower, upper = magnitudes, np.append(magnitudes[1:], beyond)
-    starts = (STARTS[round_mode] if has_only_powers else nearest_even)(lower, upper, dtype.numpy)
+    starts = (STARTS[round_mode] if has_only_powers else nearest_even_starts)(lower, upper, dtype.numpy)
     if saturate or type_ in FINITE:
         return starts[:-1], magnitudes.astype(type_.carrier.numpy)
     overflow = np.asarray(np.inf).astype(type_.numpy).astype(np.float64)
@@ -199,7 +199,7 @@ def rounding_tables(
 
 
 Starts: TypeAlias = Callable[[Floats, Floats, np.dtype[Any]], Floats]
-"""Returns the least number, in a dtype, that is rounded to the upper one of two neighbours."""
+"""Returns the least numbers, in a dtype, that are rounded to the upper ones of pairs of neighbours."""
 
 
 def convert(numbers: Floats, dtype: np.dtype[Any]) -> Floats:
@@ -208,29 +208,29 @@ def convert(numbers: Floats, dtype: np.dtype[Any]) -> Floats:
         return np.asarray(numbers, dtype)
 
 
-def nearest_even(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
-    """The nearer one, and in the middle the one whose code is even."""
-    middles = nearest_up(lower, upper, dtype)
+def nearest_even_starts(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
+    """For rounding to the nearer neighbour; from the middle, to the one whose code is even."""
+    middles = nearest_up_starts(lower, upper, dtype)
     is_lower_even = np.arange(len(middles)) % 2 == 0
     starts: Floats = np.where(is_lower_even, np.nextafter(middles, dtype.type(np.inf)), middles)
     return starts
 
 
-def nearest_up(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
-    """The nearer one, and in the middle the upper one."""
+def nearest_up_starts(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
+    """For rounding to the nearer neighbour; from the middle, to the upper one."""
     return convert((lower + upper) / 2, dtype)
 
 
-def upward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
-    """The upper one, unless a number is the lower one."""
+def up_starts(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
+    """For rounding up: all numbers above the lower neighbour."""
     starts: Floats = np.nextafter(convert(lower, dtype), dtype.type(np.inf))
     return starts
 
 
-def downward(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
-    """The lower one, unless a number is the upper one."""
+def down_starts(lower: Floats, upper: Floats, dtype: np.dtype[Any]) -> Floats:
+    """For rounding down: only the upper neighbour itself."""
     return convert(upper, dtype)
 
 
-STARTS: dict[str, Starts] = {"up": upward, "down": downward, "nearest": nearest_up}
+STARTS: dict[str, Starts] = {"up": up_starts, "down": down_starts, "nearest": nearest_up_starts}
 """The roundings of positive numbers to powers of two, by ONNX's name."""

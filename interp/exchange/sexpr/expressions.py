@@ -59,10 +59,10 @@ class Definition:
 
 def format_expression(expression: Expression, indent: int = 0) -> str:
     """The text of an expression, in lines of at most MAX_WIDTH characters where that is possible."""
-    line = _in_one_line(expression)
+    line = _single_line(expression)
     if not isinstance(expression, tuple) or (len(line) + indent <= MAX_WIDTH and "let" not in line[:4]):
         return line
-    head = [_in_one_line(part) for part in expression[: _head_length(expression)]]
+    head = [_single_line(part) for part in expression[: _head_length(expression)]]
     lines = ["(" + " ".join(head)]
     items = list(expression[len(head) :])
     if expression[0] in ("let*", "let"):
@@ -81,9 +81,9 @@ def _head_length(expression: tuple[Any, ...]) -> int:
     return {"def": 3, "if": 2, "let": 2, "lambda": 2, "call": 2, "backward": 2}.get(str(expression[0]), 1)
 
 
-def _in_one_line(expression: Expression) -> str:
+def _single_line(expression: Expression) -> str:
     if isinstance(expression, tuple):
-        return f"({' '.join(map(_in_one_line, expression))})"
+        return f"({' '.join(map(_single_line, expression))})"
     if isinstance(expression, Identifier):
         return str(expression)
     if isinstance(expression, bool):

@@ -41,7 +41,7 @@ class Environment:
             scope = scope.outer
         raise Usage("an S-expression reads a variable that has no value", got=name)
 
-    def has(self, name: str) -> bool:
+    def has_variable(self, name: str) -> bool:
         """Whether there is a variable of this name."""
         scope: Environment | None = self
         while scope is not None and name not in scope.variables:
@@ -199,7 +199,7 @@ def _evaluate_atoms(operands: Sequence[Expression], values: list[Any], environme
 
 
 def _callee(definitions: Mapping[str, Definition], environment: Environment | None, name: str) -> Closure:
-    if environment is not None and environment.has(name):
+    if environment is not None and environment.has_variable(name):
         closure = environment.lookup(name)
         assert isinstance(closure, Closure), "only a function is called"
         return closure

@@ -345,7 +345,7 @@ def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     pending = sorted(graph.reachable_nodes([endpoint.node for endpoint in graph.results]))
     while pending:
         node = graph.nodes[pending[-1]]
-        pending_predecessors = [name for name in early_predecessors(graph, node) if name not in order]
+        pending_predecessors = [name for name in iteration_predecessors(graph, node) if name not in order]
         if node.name in order or not pending_predecessors:
             order.setdefault(node.name, node)
             pending.pop()
@@ -357,7 +357,7 @@ def sort_nodes(graph: ForeignGraph) -> list[ForeignNode]:
     return list(order.values())
 
 
-def early_predecessors(graph: ForeignGraph, node: ForeignNode) -> list[str]:
+def iteration_predecessors(graph: ForeignGraph, node: ForeignNode) -> list[str]:
     """The nodes that a node depends on in its own iteration."""
     is_merge = node.op == "Merge"
     return [name for name in node.predecessors if not (is_merge and graph.nodes[name].op == "NextIteration")]

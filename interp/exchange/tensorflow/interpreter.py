@@ -288,22 +288,22 @@ class GraphInterpreter:
         message += f" (TensorFlow: {missing_value(positions[0])})"
         live_values: list[Any] = []
 
-        def live() -> list[Any]:
+        def evaluate_live() -> list[Any]:
             inner = scope.inner_scope({}, {gate.predicate: gate.port})
             live_values[:] = self.evaluate_results(inner, inner_gates, positions)
             return live_values
 
-        def dead() -> list[Any]:
+        def evaluate_dead() -> list[Any]:
             tl.assert_(np.bool_(False), message)
             return [zero_of(value) for value in live_values]
 
         def choose() -> list[Any]:
             is_live = choice_of(switch, predicate, gate.port)
             if not is_constant(is_live):
-                return evaluate_branches(is_live, [dead, live])
+                return evaluate_branches(is_live, [evaluate_dead, evaluate_live])
             if not is_live:
                 raise Malformed(message, where=user_location())
-            return live()
+            return evaluate_live()
 
         position = self.listing.positions[graph.name, switch.name]
         return self.listing.call_at(position, [f"<{switch.op}>"], choose)  # type: ignore[no-any-return]

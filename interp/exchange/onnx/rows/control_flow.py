@@ -131,7 +131,7 @@ def loop(limit: Any = None, condition: Any = None, *starts: Any, body: Body) -> 
     count = len(starts)
     require(len(body.graph.input) == count + 2, "the body of Loop does not take as many values as the loop carries")
     require(len(body.graph.output) > count, "the body of Loop returns fewer values than the loop carries")
-    is_counted = limit is not None and body.passes_on(0, body.graph.input[1].name)
+    is_counted = limit is not None and body.returns_unchanged(0, body.graph.input[1].name)
     is_counted = is_counted and (condition is None or (isinstance(condition, np.ndarray) and bool(condition.all())))
     first = np.asarray(True) if condition is None else scalar(condition)
     ranks, collected = loop_types(body, starts, first)

@@ -71,7 +71,7 @@ def test_casts_of_other_floats(type_: StorageType, source: str) -> None:
 @pytest.mark.parametrize("type_", SIGNED_FLOATS, ids=lambda each: each.name)
 def test_a_cast_that_rounds_halves_away(type_: StorageType, monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison detects a cast that takes the greater of two values that are equally near."""
-    monkeypatch.setattr(storage, "nearest_even", storage.nearest_up)
+    monkeypatch.setattr(storage, "nearest_even_starts", storage.nearest_up_starts)
     monkeypatch.setattr(storage, "rounding_constants", storage.rounding_tables)
     with pytest.raises(AssertionError):
         check_cast(type_, HALVES, saturate=True)
