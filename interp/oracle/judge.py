@@ -134,7 +134,7 @@ def judge_results(program: Program, arguments: Sequence[Value], outcome: Outcome
         if rule.treatment in ("claim", "flush"):
             return Judgement("undecided", f"{node} meets {rule.condition}: {rule.reason}", answer, *details)
     if position in open_results:
-        reason = "a later node may enlarge a difference within a window, or decide by it"
+        reason = "a later node may enlarge a difference that a window permits, or branch on it"
         return Judgement("undecided", reason, answer, *details)
     return Judgement("different", f"result {position} differs", answer, *details)
 

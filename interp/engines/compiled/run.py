@@ -579,4 +579,4 @@ def find_trapping_node(chain: FusedChain, inputs: Sequence[Value]) -> tuple[Node
             return node, operands
         kernel = build_kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)
         values[node.name] = kernel(*operands)
-    raise Crash("a chain of ops traps, and none of them does", where=chain.nodes[0].location)
+    raise Crash("a chain trapped in machine code, but none of its ops traps", where=chain.nodes[0].location)

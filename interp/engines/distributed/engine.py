@@ -67,7 +67,7 @@ class DistributedEngine:
         if job.is_ill_formed:
             return "the graph breaks rules"
         if loop_bounds(job.graph, options.k):
-            return "it does not support bounds on the iterations of loops, since no worker sees what the others do"
+            return "it does not support bounds on the iterations of loops, since workers do not see all iterations"
         for option, value in self.required_options.items():
             if getattr(options, option) != value:
                 return f"it supports only {option}={value!r}"

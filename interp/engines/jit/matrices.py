@@ -136,9 +136,9 @@ class _TileEmitter:
                 builder.call(self.multiply_add, [factor, columns[vector], sums[vectors_per_row * tile_row + vector]])
                 for vector in range(vectors_per_row)
             ]
-        for sum_, next_ in zip(sums, new_sums, strict=True):
+        for sum_, new_sum in zip(sums, new_sums, strict=True):
             sum_.add_incoming(zero, entry_block)
-            sum_.add_incoming(next_, loop)
+            sum_.add_incoming(new_sum, loop)
         next_k = builder.add(k, _WORD(1))
         k.add_incoming(next_k, loop)
         builder.cbranch(builder.icmp_signed("<", next_k, inner), loop, end_block)

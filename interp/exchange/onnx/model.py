@@ -149,8 +149,8 @@ class ImportedModel:
             names = self.undetermined_inputs(error.names, values)
             hint = f"from_onnx(..., {names[0]}=...) fixes an input" if names else None
             required = "an operand that does not depend on the run"
-            source = ", ".join(names) or "what is known only at run time"
-            message = f"an operand of {error.operator} decides which nodes there are, and depends on {source}"
+            source = ", ".join(names) or "values that are known only at run time"
+            message = f"an operand of {error.operator} determines the nodes of the program, and depends on {source}"
             refusal = unsupported("shape", message, required=required, hint=hint)
             refusal.undetermined_inputs = names
             raise refusal from None

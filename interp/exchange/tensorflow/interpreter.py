@@ -430,7 +430,7 @@ class GraphInterpreter:
             value = self.value(scope, node.inputs[1])
             if not is_constant(value):
                 hint = "return the output of a Merge of both outputs"
-                message = f"what comes from {node.op} {node.name} is dead for some values of {predicate.node}"
+                message = f"an output of {node.op} {node.name} is dead for some values of {predicate.node}"
                 raise unsupported("construct", f"{message}, and no Merge follows", hint=hint)
             choice = chosen_output(value, count)
         return [self.value(scope, node.inputs[0]) if port == choice else DEAD_OUTPUT for port in range(count)]

@@ -77,7 +77,7 @@ def read_elements(storage: bytes, meta: TensorMeta, target: str, where: str | No
 
 
 def numbers_or_zero(numbers: Sequence[int | None]) -> list[int]:
-    """Sizes or strides; one that only the run knows counts as 0."""
+    """Sizes or strides; one that is known only at run time counts as 0."""
     return [number or 0 for number in numbers]
 
 

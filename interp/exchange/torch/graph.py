@@ -63,7 +63,7 @@ class ForeignArgument(NamedTuple):
 
 
 class TensorMeta(NamedTuple):
-    """The declaration of a tensor in a program. A size, stride or offset is None if only the run knows it."""
+    """The declaration of a tensor in a program. A size, stride or offset is None if it is known only at run time."""
 
     scalar_type: ScalarType
     sizes: tuple[int | None, ...]
@@ -331,7 +331,7 @@ def read_meta(document: Any) -> TensorMeta:
 
 
 def read_size(document: Any) -> int | None:
-    """A size, stride or offset; None for an expression, which only the run knows."""
+    """A size, stride or offset; None for an expression, which is known only at run time."""
     if "as_int" not in document:
         return None
     size = read_integer(document["as_int"])

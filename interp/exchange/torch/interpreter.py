@@ -264,7 +264,7 @@ class ExportedInterpreter:
         results = self.compute(row, keywords)
         if is_in_place:
             if not isinstance(subject, ValueName):
-                raise Malformed(f"{node.target} changes what is not a tensor", where=user_location())
+                raise Malformed(f"{node.target} changes an argument that is not a tensor", where=user_location())
             memory = self.memory(scope, subject)
             memory.write(cast_like(results[0], memory.read()))
             self.bind(node, scope, row, [memory])
@@ -333,7 +333,7 @@ class ExportedInterpreter:
         self.bind(node, scope, row, views)
 
     def copies(self, row: AtenRow, scope: ExportedScope, subject: ValueName, node: ExportedNode) -> bool | None:
-        """Whether the result of a row is a copy of its operand, not a view; None if only the run knows."""
+        """Whether the result of a row is a copy of its operand, not a view; None if this is known only at run time."""
         if row.copies is None:
             return False
         if dict(node.arguments).get("copy"):

@@ -16,7 +16,7 @@ __all__ = ["ROWS", "AtenRow", "find_row", "require", "row", "tl", "unsupported"]
 
 Compute: TypeAlias = Callable[..., Any]
 CopyRule: TypeAlias = Callable[[TensorMeta, TensorMeta], bool | None]
-"""Whether a result is a copy of the operand, not a view; None if only the run knows."""
+"""Whether a result is a copy of the operand, not a view; None if this is known only at run time."""
 INFIX_IN_PLACE = {
     "aten.__iand__": "aten.__and__", "aten.__ior__": "aten.__or__", "aten.__ixor__": "aten.__xor__",
     "aten.__ilshift__": "aten.__lshift__", "aten.__irshift__": "aten.__rshift__",

@@ -121,13 +121,13 @@ class TensorView:
 
 def insert_view(base: Any, value: Any, compute: Callable[[Any], Any]) -> Any:
     """An array whose view by `compute` is `value`, and whose other elements are those of `base`. Raises Unsupported for
-    sizes that only the run knows, and for more than MAX_VIEW_ELEMENTS elements.
+    sizes that are known only at run time, and for more than MAX_VIEW_ELEMENTS elements.
 
     A view of an array of consecutive numbers shows which elements, counted in the flat array, the view has.
     """
     shape = shape_of(base)
     if None in shape:
-        raise unsupported("shape", "a view of a tensor whose sizes only the run knows is changed in place")
+        raise unsupported("shape", "a view of a tensor whose sizes are known only at run time is changed in place")
     sizes = tuple(size or 0 for size in shape)
     if math.prod(sizes) > MAX_VIEW_ELEMENTS:
         message = "a view of a tensor with so many elements is changed in place"

@@ -218,7 +218,7 @@ class ElementForm(NamedTuple):
 def element_forms(forms: Sequence[ValueForm]) -> list[ElementForm]:
     """The forms of the elements that a loop collects; raises Unsupported if a number of axes is not known."""
     if any(form.axes is None for form in forms):
-        raise unsupported("shape", "the number of axes of what a loop collects is not known")
+        raise unsupported("shape", "the number of axes of the elements that a loop collects is not known")
     return [ElementForm(form.type, form.storage) for form in forms if form.type is not None]
 
 

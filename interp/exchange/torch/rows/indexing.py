@@ -321,7 +321,7 @@ def kthvalue(self: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 @row("bincount")
 def bincount(self: Any, weights: Any = None, minlength: int = 0) -> Any:
     if not isinstance(self, np.ndarray):
-        raise unsupported("shape", "bincount of numbers that only the run knows")
+        raise unsupported("shape", "bincount of numbers that are known only at run time")
     count = max(int(self.max(initial=-1)) + 1, minlength)
     check_room(count)
     values = np.ones(self.shape, np.int64) if weights is None else weights

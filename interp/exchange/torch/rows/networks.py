@@ -229,7 +229,7 @@ def resized_sizes(x: Any, output_size: Any, scales: Any) -> list[int]:
     """The new sizes of the spatial axes."""
     if output_size is not None:
         if not all(isinstance(size, int) for size in output_size):
-            raise unsupported("shape", "an image resized to sizes that only the run knows")
+            raise unsupported("shape", "an image resized to sizes that are known only at run time")
         return list(output_size)
     sizes = known_sizes(x, range(2, rank_of(x)))
     return [math.floor(size * scale) for size, scale in zip(sizes, scales, strict=True)]

@@ -247,7 +247,7 @@ def cumulative_extreme(x: Any, dim: int, function: str) -> Any:
     axis = axis_position(dim, rank_of(x))
     size = shape_of(x)[axis]
     if size is None:
-        raise unsupported("shape", f"{function} along an axis whose size only the run knows")
+        raise unsupported("shape", f"{function} along an axis whose size is known only at run time")
     check_room(size)
     numbers = np.arange(size).reshape([-1 if k == axis else 1 for k in range(rank_of(x))])
     is_new = tl.equal(x, extremes)

@@ -445,7 +445,7 @@ def constant_pad_nd(self: Any, pad: list[Any], value: Any = 0) -> Any:
 def padding_pairs(pad: Sequence[Any], rank: int) -> list[tuple[int, int]]:
     """For each axis, the numbers of elements before and after it."""
     if not all(isinstance(width, int) for width in pad) or len(pad) % 2 or len(pad) > 2 * rank:
-        raise unsupported("shape", "padding whose widths only the run knows, or of axes that are not there")
+        raise unsupported("shape", "padding of widths that are known only at run time, or of axes that do not exist")
     pairs = [(pad[2 * k], pad[2 * k + 1]) for k in range(len(pad) // 2)][::-1]
     return [(0, 0)] * (rank - len(pairs)) + pairs
 
