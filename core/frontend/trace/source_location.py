@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, count
@@ -140,15 +140,29 @@ def _traceback(error: BaseException) -> Iterator[TracebackType]:
 
 def user_name_of(value: object) -> str | None:
     """The name of a value in the user code that is running: a local variable, a global that the code uses, or an
-    attribute of one of them."""
+    attribute of one of them; or `weights_w1` for the item `weights["w1"]`, and `layers_0` for the first of a list."""
     frame = user_frame()
     if frame is None:
         return None
     global_items = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
     items = (*frame.f_locals.items(), *global_items)
     attributes = (getattr(owner, "__dict__", None) for _, owner in items if not isinstance(owner, ModuleType | type))
-    named = chain(items, *(owned.items() for owned in attributes if type(owned) is dict))
-    return next((name for name, named_value in named if named_value is value), None)
+    named = [*items, *chain.from_iterable(owned.items() for owned in attributes if type(owned) is dict)]
+    item_names = ((f"{name}_{key}", item) for name, owner in named for key, item in named_items(owner))
+    names = (name for name, named_value in chain(named, item_names) if named_value is value)
+    return next((name for name in names if name.isidentifier()), None)
+
+
+_MAX_NAMED_ITEMS = 1000
+"""The most items of a dict or a list that have names."""
+
+
+def named_items(owner: object) -> Iterable[tuple[object, object]]:
+    """The items of a dict, a list or a tuple, with their keys or positions; nothing for long ones, for other objects,
+    and for subclasses, whose methods would run user code."""
+    if type(owner) not in (dict, list, tuple) or len(owner) > _MAX_NAMED_ITEMS:  # type: ignore[arg-type]
+        return ()
+    return list(owner.items()) if type(owner) is dict else enumerate(owner)  # type: ignore[arg-type]
 
 
 _OPERATION_PATHS = tuple(

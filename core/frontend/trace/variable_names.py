@@ -19,6 +19,9 @@ from .source_location import is_library_file, user_frame
 RETURNED = "return"
 """A placeholder for the name of a result that is returned: the caller names it."""
 
+_ADDING_METHODS = ("append", "add", "insert", "appendleft")
+"""The methods that add their last argument to a collection."""
+
 
 def assignment_target() -> str | None:
     """The name that user code gives to the result of the call that it runs: of a variable, an attribute, a key of a
@@ -49,6 +52,8 @@ def names_of_calls(source: str) -> Mapping[SourceSpan, str]:
     >>> names = names_of_calls("self.w, b = f(), g()\\nlayers = [h(1), h(2)]\\nweights['bias'] = new(x=f())")
     >>> list(names.values())
     ['w', 'b', 'layers', 'layers', 'bias', 'x']
+    >>> list(names_of_calls("self.layers.append(f())\nweights.insert(0, f())").values())
+    ['layers', 'weights']
     """
     try:
         tree = parse_python(source)
@@ -71,6 +76,10 @@ def named_calls(node: ast.AST) -> Iterator[tuple[SourceSpan, str]]:
             yield from name_calls(RETURNED, value)
         case ast.Lambda(body=value):
             yield from name_calls(RETURNED, value)
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method), args=[*_, value]
+        ) if method in _ADDING_METHODS:
+            yield from name_calls(name, value)
 
 
 def pair_names(target: ast.expr, value: ast.expr) -> Iterator[tuple[SourceSpan, str]]:

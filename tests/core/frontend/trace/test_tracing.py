@@ -252,6 +252,34 @@ def test_names() -> None:
     assert f(0, 4) == 6
 
 
+def test_names_of_items() -> None:
+    """A captured array has the name of its collection with its key or position; items of long collections have none."""
+    weights = {"w1": tl.asarray([1.0, 2.0]), "b": tl.asarray([0.5, 0.5]), 3: tl.asarray([1.0, 1.0])}
+    rows, many = [tl.asarray([1.0, 0.0]), tl.asarray([0.0, 1.0])], [tl.asarray([2.0, 2.0])] * 1001
+
+    @tl.function
+    def f(x: tl.float64) -> Any:
+        return x * weights["w1"] + weights["b"] * weights[3] + rows[1] + many[0]
+
+    names = [parameter.name for parameter in f.program.main.body.parameters]
+    assert names == ["x", "weights_w1", "weights_b", "weights_3", "rows_1", "constant"]
+
+
+def test_names_of_variables_in_collections() -> None:
+    """A variable that is added to a collection where it is created has the name of the collection."""
+    layers: list[Any] = []
+    layers.append(tl.Variable(1.0))
+    layers.insert(0, tl.Variable(2.0))
+    layers.append(tl.Variable(3.0, name="last"))
+
+    @tl.function
+    def f(x: tl.float64) -> tl.float64:
+        return x * layers[0] + layers[1] * layers[2]
+
+    names = {parameter.name for parameter in f.program.main.body.parameters}
+    assert names == {"x", "layers", "layers_1", "last"}
+
+
 def test_loop_variables_without_names() -> None:
     """If no parameters of the body name the variables, they are numbered."""
 
