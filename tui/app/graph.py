@@ -98,7 +98,7 @@ class GraphPane(Pane):
         more = "".join(sign for sign, is_hidden in directions if is_hidden)
         mode = "" if self.is_following else "not following"
         more = f"more {more}" if more else ""
-        self.set_subtitle(" · ".join(filter(None, [self.message, more, self.picture.subtitle, mode])))
+        self.set_subtitle(" · ".join(filter(None, [self.message, more, mode, self.picture.subtitle])))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)

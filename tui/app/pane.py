@@ -15,7 +15,7 @@ from textual.style import Style as VisualStyle
 from textual.widget import Widget
 
 from ..panes.arrange import PaneArea, key_of
-from ..panes.help import pane_key_hints
+from ..panes.help import border_texts
 from ..panes.page import PageRow
 from ..session.command import sanitize
 from .themes import text_style
@@ -67,8 +67,7 @@ class Pane(ScrollView, can_focus=True):
         hints: tuple[tuple[str, str], ...] = ()
         if self.has_focus and area is not None:
             is_maximized = (area.x, area.y, area.width) == (0, 0, self.app.size.width)
-            room = area.width - 4 - (len(subtitle) + 3 if subtitle else 0)
-            hints = pane_key_hints(self.pane, room, is_maximized=is_maximized)
+            hints, subtitle = border_texts(self.pane, subtitle, area.width - 4, is_maximized=is_maximized)
         self._border_subtitle = join_hints(hints, subtitle)
         self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 

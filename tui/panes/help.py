@@ -6,6 +6,7 @@ is `term | definition | page`, the page as docs/ links to it; the lines are in a
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -189,6 +190,26 @@ def pane_key_hints(pane: str, room: int, *, is_maximized: bool = False) -> tuple
         gap = 2
     return tuple(hints)
 
+
+def border_texts(
+    pane: str, subtitle: str, room: int, *, is_maximized: bool = False
+) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The keys and the subtitle for the border of a focused pane, in `room` columns. If no key fits beside the whole
+    subtitle, that is cut for the first one.
+
+    >>> border_texts("tags", "16 open", 24), border_texts("tags", "#3 main/taken/Sampler_step", 24)
+    (((('F2', 'enlarge'),), '16 open'), ((('F2', 'enlarge'),), '#3 main/ta\u2026'))
+    """
+    hints = pane_key_hints(pane, room - (len(subtitle) + 3 if subtitle else 0), is_maximized=is_maximized)
+    if hints or not subtitle:
+        return hints, subtitle
+    [(key, word), *_] = pane_key_hints(pane, sys.maxsize, is_maximized=is_maximized)
+    left = room - len(f"{key} {word} - ")
+    return (((key, word),), f"{subtitle[: left - 1]}\u2026") if left >= LEAST_SUBTITLE else ((), subtitle)
+
+
+LEAST_SUBTITLE = 8
+"""The least columns to which a subtitle is cut."""
 
 LEADER_LINES = 3
 """The lines for the keys that may follow the leader."""

@@ -23,6 +23,7 @@ from ..session.node import (
     PortState,
     describe_effect,
     describe_firing_rule,
+    describe_helpers,
     inspected_tag,
     op_summary,
     ports,
@@ -65,6 +66,8 @@ def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
     yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "no line of source"
     yield build_row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
+    for line in wrap(describe_helpers(node), width, subsequent_indent="  "):
+        yield build_row((line, GREY), **about)
     for line in wrap(f"{op_summary(node.op)}.", width):
         yield build_row(line, **about)
     for title, text in (("fires ", describe_firing_rule(node)), ("then ", describe_effect(node))):

@@ -54,6 +54,7 @@ from .node import (
     PortState,
     describe_effect,
     describe_firing_rule,
+    describe_helpers,
     has_fired,
     last_firing_tag,
     op_summary,
@@ -163,6 +164,7 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
         array = summarize_array(value, session.focus.array_slice)
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {op_summary(node.op)}",
+        *(f"  {helpers}" for helpers in [describe_helpers(node)] if helpers),
         f"  fires {describe_firing_rule(node)}, then {describe_effect(node)}",
         f"  under {tag}: {status.removesuffix(': ')}"
         if is_activation

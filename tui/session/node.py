@@ -20,6 +20,7 @@ from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.machine.event import Event
 from ...interp.queries.ask import parse_tag
+from ...viz.scopes import node_scopes
 from .command import CommandArguments
 from .session import Session
 
@@ -54,6 +55,12 @@ _EFFECTS_BY_OP = {
     "get": "reads a cell, once it is full (S13)",
     "collect": "gathers cells, once all are full (S13)",
 }
+
+
+def describe_helpers(node: GraphNode) -> str:
+    """The calls of helpers, such as layers, that a node is in, outermost first; empty if it is in none."""
+    names = " > ".join(scope.name for scope in node_scopes(node))
+    return f"in {names}" if names else ""
 
 
 def describe_firing_rule(node: GraphNode) -> str:

@@ -283,6 +283,23 @@ def test_the_inspector(folder: Path) -> None:
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
+def test_the_inspector_names_helpers(tmp_path: Path) -> None:
+    """The pane and `inspect` name the calls of helpers that a node is in, such as layers, outermost first; a node in
+    none has no such row."""
+    (tmp_path / "layers.py").write_text(
+        "import tagloom as tl\n\n\nclass Layer:\n    @tl.autograph.inline\n    def apply(self, x):\n"
+        "        return tl.sigmoid(x) * 2.0\n\n\n@tl.function\ndef main(x: tl.float64) -> tl.float64:\n"
+        "    return Layer().apply(x) + 1.0\n"
+    )
+    session = session_after(f"{tmp_path / 'layers.py'}:main", "0.5", do="run;search sigmoid")
+    assert "in Layer.apply > sigmoid" in inspector_page(session).text()
+    assert session.found_node is not None
+    node = session.history.graph.nodes[session.found_node]
+    assert "  in Layer.apply > sigmoid" in session.execute(f"inspect {node}").text
+    session.execute("select add")
+    assert "in Layer" not in inspector_page(session).text()
+
+
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("target", ["fib.py:fib", "acts.py:chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
