@@ -17,7 +17,7 @@ from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.tag import ENVIRONMENT, Site
 from .labels import MAX_EXPRESSION_LENGTH, NodeLabels, abbreviate_list, phase_title, short_name
 from .style import kind_of
-from .view import Box, BoxKind, Bundle, View
+from .view import EXPRESSION_KINDS, Box, BoxKind, Bundle, View
 
 MAX_NAMES_LENGTH = 20
 """The most characters of the names in the title of a bundle; the others are counted."""
@@ -25,17 +25,13 @@ MAX_NAMES_LENGTH = 20
 BLOCK_SIZES = (3, 6, 12, 24)
 """The most boxes in a block of each granularity, the boxes of bundles counted as one each."""
 
-_EXPRESSION_KINDS: tuple[BoxKind, ...] = ("arithmetic", "comparison", "logic")
-"""The kinds of the boxes that expressions consist of."""
-
-
 _ENTERING_OPS = ("call", "enter", "reenter")
 """The ops that send values into activations."""
 
 
 def is_expression(bundle: Bundle) -> bool:
     """Whether a bundle is an expression, and not routing nodes."""
-    return bundle.box.kind in _EXPRESSION_KINDS
+    return bundle.box.kind in EXPRESSION_KINDS
 
 
 def find_bundles(view: View, graph: Graph) -> tuple[Bundle, ...]:
@@ -228,7 +224,7 @@ class _BundleFinder:
         """Ops in a cluster, each but the last of which sends its result to the next ones alone."""
         texts, members, boxes = dict[int, str](), dict[int, list[int]](), view.boxes
         for number, node in enumerate(self.graph.nodes):
-            if kind_of(node.op) not in _EXPRESSION_KINDS or number in self.bundled_nodes:
+            if kind_of(node.op) not in EXPRESSION_KINDS or number in self.bundled_nodes:
                 continue
             inner = dict[int, str]()
             for port in range(len(node.ports) - node.has_trigger):
@@ -306,8 +302,7 @@ class _BlockFinder:
         self.candidates = [
             (tuple(numbers), kind)
             for numbers, kind in sorted((*bundle_boxes, *single_boxes), key=lambda candidate: max(candidate[0]))
-            if kind in (*_EXPRESSION_KINDS, "literal", "switch")
-            or (kind == "merge" and entry_nodes.isdisjoint(numbers))
+            if kind in (*EXPRESSION_KINDS, "literal", "switch") or (kind == "merge" and entry_nodes.isdisjoint(numbers))
         ]
         """The nodes and the kind of each box that may be in a block."""
         self.candidate_of = {node: index for index, (nodes, _) in enumerate(self.candidates) for node in nodes}

@@ -8,6 +8,7 @@ or token is lost: a folded box counts the badges inside it, a merged arrow has t
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +16,18 @@ from itertools import chain
 
 from ..core.errors import Usage, plural
 from ..core.program import hints
-from .view import MAX_BADGES, NO_SIDE_CONSTRAINTS, Badge, BoxKind, Cluster, View, ViewArrow, count_by_mark
+from .labels import OMISSION
+from .view import (
+    EXPRESSION_KINDS,
+    MAX_BADGES,
+    NO_SIDE_CONSTRAINTS,
+    Badge,
+    BoxKind,
+    Cluster,
+    View,
+    ViewArrow,
+    count_by_mark,
+)
 
 MAX_BOXES = 400
 """The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
@@ -23,6 +35,10 @@ MAX_BOXES = 400
 
 MAX_NESTING = 100
 """The greatest depth of clusters that are drawn; deeper ones are folded."""
+
+_SCOPE_TITLE = re.compile(r"[^\W\d][\w.]*")
+_OPERAND = re.compile(r"(?<![\w.\"])[^\W\d]\w*\b(?![(.\"])")
+"""The name of a value in a formula."""
 
 FIRST_ITERATIONS, MAX_ITERATIONS = 3, 6
 """If a loop has more than MAX_ITERATIONS and the view is too large, only the first few and the last are drawn."""
@@ -166,7 +182,40 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     box_of: dict[str, str] = {}
     names = names if isinstance(names, Mapping) else {name: name for name in names}
     collapsed = _fold_cluster(view.root, names, box_of, Counter(view.places.values()))
+    name_hidden_operands(view, collapsed, box_of)
     return _fold_view(view, collapsed, box_of)
+
+
+def name_hidden_operands(view: View, root: Cluster, box_of: Mapping[str, str]) -> None:
+    """Rewrite the formulas in the clusters of `root`: an operand that is computed in a folded box has the title of that
+    box, if it is a name; one that is computed in a bundle, and is not its result, is omitted. The nodes that compute
+    them are not drawn."""
+    boxes, drawn_boxes = view.boxes, {name: box for cluster in root.walk() for name, box in cluster.boxes.items()}
+    titles: dict[str, dict[str, str]] = {}
+    for arrow in view.arrows:
+        operand, head = boxes[arrow.tail], box_of.get(arrow.head, arrow.head)
+        if arrow.tail not in box_of or box_of[arrow.tail] == head or operand.kind not in EXPRESSION_KINDS:
+            continue
+        drawn = drawn_boxes[box_of[arrow.tail]]
+        if drawn.kind in EXPRESSION_KINDS:
+            if drawn.subtitle != operand.subtitle:
+                titles.setdefault(head, {})[operand.subtitle] = OMISSION
+        elif _SCOPE_TITLE.fullmatch(drawn.title):
+            titles.setdefault(head, {})[operand.subtitle] = drawn.title
+    for cluster in root.walk():
+        for name in titles.keys() & cluster.boxes.keys():
+            box = cluster.boxes[name]
+            if box.kind in EXPRESSION_KINDS:
+                cluster.boxes[name] = box._replace(title=rename_operands(box.title, titles[name]))
+
+
+def rename_operands(formula: str, titles: Mapping[str, str]) -> str:
+    """A formula in which some operands have other names. The names of functions, and words in quotes, stay.
+
+    >>> rename_operands('sum(labels * sum, 1) + print "sum"', {"sum": "log_softmax"})
+    'sum(labels * log_softmax, 1) + print "sum"'
+    """
+    return _OPERAND.sub(lambda word: titles.get(word[0], word[0]), formula)
 
 
 def remove_branch_frames(view: View) -> View:
@@ -224,6 +273,7 @@ def fold_bundles(view: View, unfolded: Collection[str] = ()) -> View:
         names = dict.fromkeys(box_of.get(name, name) for name in cluster.boxes)
         cluster.boxes = {name: box_by_name.get(name) or cluster.boxes[name] for name in names}
         cluster.same_rank = list(dict.fromkeys(box_of.get(name, name) for name in cluster.same_rank))
+    name_hidden_operands(view, root, box_of)
     return _fold_view(view, root, box_of)
 
 

@@ -56,6 +56,8 @@ MARGIN, FLAT_MARGIN = "0.08,0.04", "0.08,0"
 """The room in inches between the text of a box and its shape. Graphviz draws a slanted or round shape higher than its
 text, so its text needs no margin above and below."""
 
+POINTS_PER_INCH = 72
+
 ROW_DISTANCE, DENSE_ROW_DISTANCE = "0.24", "0.11"
 """The inches between rows of boxes."""
 

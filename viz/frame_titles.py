@@ -123,8 +123,13 @@ def find_title(cluster: str) -> FrameTitle | None:
         return None
     left, base, size = float(title[2]), float(title[4]), float(title[5])
     xs = [float(x) for x in re.findall(r"([-\d.]+),[-\d.]+", outline[1])]
-    width = size * sum(LETTER_WIDTHS.get(letter, LETTER_WIDTH) for letter in unescape(title[6]))
+    width = letter_width(unescape(title[6]), size)
     return FrameTitle(left, left + width, base - size, base + size / 4, (min(xs), max(xs)))
+
+
+def letter_width(text: str, size: float) -> float:
+    """The width of a bold text in a font of a size."""
+    return size * sum(LETTER_WIDTHS.get(letter, LETTER_WIDTH) for letter in text)
 
 
 def crossing_count(title: FrameTitle, arrows: Sequence[Polyline]) -> int:

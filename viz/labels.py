@@ -241,15 +241,20 @@ class NodeLabels:
 
 
 def abbreviate_list(texts: Iterable[str], max_length: int = MAX_LIST_LENGTH) -> str:
-    """Texts, separated by commas: as many as fit, but at least one, and the number of the others.
+    """Texts, separated by commas: as many as fit, but at least one, and the number of the others. A single text that is
+    no longer than its number is shown.
 
     >>> abbreviate_list(["3", "int64[15]"]), abbreviate_list(["3", *["int64[15]"] * 9], 30)
     ('3, int64[15]', '3, int64[15], int64[15], \u2026 7 more')
+    >>> abbreviate_list(["image", "second", "trigger"], 20), abbreviate_list(["image", "second", "predicate"], 20)
+    ('image, second, trigger', 'image, second, \u2026 1 more')
     """
     every = list(texts)
     if len(", ".join(every)) <= max_length:
         return ", ".join(every)
     count = max(1, sum(length <= max_length for length in accumulate(len(text) + 2 for text in every)))
+    if count == len(every) - 1 and len(every[-1]) <= len(f"{OMISSION} 1 more"):
+        count += 1
     return ", ".join([*every[:count], *([f"\u2026 {len(every) - count} more"] if count < len(every) else [])])
 
 

@@ -15,6 +15,7 @@ from ..core.value import abbreviate
 from ..interp.history.history import History
 from ..interp.outcome.statistics import Stats
 from .activation_tree import activation_tree_view
+from .arrow_labels import clear_labels
 from .charts import profile_svg, spacetime_svg
 from .collapse import (
     MAX_BOXES,
@@ -31,7 +32,8 @@ from .labels import abbreviate_list
 from .operand_order import order_operands
 from .program_view import program_view
 from .render import FORMATS, LAYOUT_FORMAT, ProgressCallback, render
-from .screen import fit_screen, shrink_svg
+from .screen import SCREEN, fit_screen, shrink_svg
+from .size_estimate import PictureSize
 from .state_view import state_view
 from .style import LIGHT, Theme
 from .unfolded_graph import critical_view, side_by_side, unfolded_view
@@ -179,7 +181,8 @@ def render_picture(
         return source.encode()
     svg = render(source, "svg", progress=progress).decode()
     if format == "svg":
-        return shrink_svg(clear_titles(svg).encode())
+        cleared = clear_titles(svg)
+        return shrink_svg((cleared if view.is_moment else clear_labels(cleared)).encode())
     shifts = title_shifts(svg)
     if not shifts:
         return render(source, format, progress=progress)
@@ -188,11 +191,17 @@ def render_picture(
 
 
 def trim_view(
-    view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES, *, full: bool = False
+    view: View,
+    only: tuple[str, ...] = (),
+    fold: tuple[str, ...] = (),
+    most: int = MAX_BOXES,
+    screen: PictureSize = SCREEN,
+    *,
+    full: bool = False,
 ) -> View:
-    """The part of a view that is drawn: restricted, bundled and folded as `render_picture` describes."""
+    """The part of a view that is drawn: restricted, bundled and folded for a screen as `render_picture` describes."""
     if most < 1:
         raise Usage("a picture needs at least one box", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view
     folded = collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut
-    return folded if full else fold_to_fit(fit_screen(folded), most)
+    return folded if full else fold_to_fit(fit_screen(folded, screen), most)

@@ -20,6 +20,9 @@ BoxKind: TypeAlias = Literal[
 ]  # fmt: skip
 """The kind of a box, which determines its look."""
 
+EXPRESSION_KINDS: tuple[BoxKind, ...] = ("arithmetic", "comparison", "logic")
+"""The kinds of the boxes of ops, whose titles are formulas."""
+
 LinkKind: TypeAlias = Literal[
     "data", "predicate", "trigger", "order", "call", "back", "before", "control", "cell", "below"
 ]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from picture_sizes import grad_power, measure
-from support.laws.view_laws import place_violations
+from support.laws.view_laws import formula_violations, place_violations
 from tagloom.core.graph.graph import Graph
 from tagloom.tui.load import find_program, program_and_graph
-from tagloom.viz import screen
+from tagloom.viz import collapse, screen
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import render_picture, trim_view
 from tagloom.viz.screen import LEAST_BOXES, SCREEN, fit_screen, is_within, tighten_arrows
@@ -60,6 +60,42 @@ def test_networks_are_folded_for_a_screen(name: str) -> None:
     view = trim_view(whole)
     assert is_within(view, SCREEN) and len(view.boxes) >= LEAST_BOXES
     assert list(place_violations(whole, view)) == []
+
+
+FORMULAS = [
+    *FILES,
+    *(f"autograph/{name}.py" for name in ("beam_search", "lbfgs", "maml", "mnist", "seq2seq", "tree_lstm")),
+    *(f"tensorflow/{name}.py" for name in ("embedding", "momentum", "newton", "pipeline", "rnn", "sampled_softmax")),
+    *(f"recursion/{name}.py" for name in ("sentiment_trees", "takeuchi", "tree_rnn")),
+]
+
+
+@pytest.mark.inner(first=2)
+@pytest.mark.parametrize("file", FORMULAS)
+def test_formulas_name_what_is_drawn(file: str) -> None:
+    """An operand that a folded frame computes has the title of the frame, in pictures of every size."""
+    graph = network(file)
+    whole = graph_view(graph)
+    for share in (1.0, 0.5):
+        view = fit_screen(whole, PictureSize(*(share * side for side in SCREEN)))
+        assert list(formula_violations(graph, view)) == []
+
+
+def test_operands_in_folded_frames() -> None:
+    """With operands that are not renamed, the formula of a box below a folded frame names what is not drawn."""
+
+    @tl.function
+    def model(x: tl.float64, y: tl.float64) -> tl.float64:
+        return (tl.mean(tl.stack([x, y])) - x) * x
+
+    whole = graph_view(model.graph)
+    folded = collapse.collapse_clusters(whole, [each.name for each in whole.root.walk() if each.kind == "scope"])
+    assert "mean - x" in {box.title for box in folded.boxes.values()}
+    assert list(formula_violations(model.graph, folded)) == []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collapse, "name_hidden_operands", lambda view, root, box_of: None)
+        folded = collapse.collapse_clusters(whole, [each.name for each in whole.root.walk() if each.kind == "scope"])
+    assert list(formula_violations(model.graph, folded)) != []
 
 
 @pytest.mark.full

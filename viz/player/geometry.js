@@ -91,10 +91,11 @@ function pointOnArrow(number, part) {
   return { x: a.x + (b.x - a.x) * rest, y: a.y + (b.y - a.y) * rest };
 }
 
-// The point of a pill, of this half width, beside a box, for tokens without an arrow: at a corner (0 to 3), or in the
-// middle of a stack of `count` above the box (4) or below it (5).
+// The point of a pill, of this half width, beside a box, for tokens without an arrow: at a corner (0 to 3), in the
+// middle of a stack of `count` above the box (4) or below it (5), or on its right (6) or left (7).
 function pointBesideBox(name, place = 0, half = 0, count = 1) {
   const { x, y, width, height } = boxBounds(name), away = (count * PILL_HEIGHT) / 2 + 3;
+  if (place >= 6) return { x: place === 6 ? x + width + half + 3 : x - half - 3, y: y + height / 2 };
   if (place >= 4) return { x: x + width / 2, y: place === 4 ? y - away : y + height + away };
   return { x: place % 2 ? x - half : x + width + half, y: place < 2 ? y : y + height };
 }
@@ -109,11 +110,11 @@ const boxOfNode = (node) => plan.boxes[node];
 // The arrow of a token, or -1 if none is drawn: it is inside a folded box.
 const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 
-// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack and no box, and is
-// not cut; if there is none, at the place where it hides least.
+// Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack, no box and no
+// letters, and is not cut; if there is none, it has fewer pills. The last resort is the place where it hides least.
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
-const BOX_PLACES = [0, 1, 2, 3, 4, 5];
+const BOX_PLACES = [0, 1, 2, 3, 6, 7, 4, 5];
 const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5];
 const LIFTS = [0, -1, 1, -2, 2];
 const PILL_OVERLAP_COST = 16, LETTER_OVERLAP_COST = 256;
@@ -155,24 +156,44 @@ function stackRect(stack, half, place, aside, lift) {
   return { left: x - half, right: x + half, top: y - (stack.length * PILL_HEIGHT) / 2, bottom: y + (stack.length * PILL_HEIGHT) / 2 };
 }
 
-// Stacks are placed in the order of their arrows and boxes, so that a position always looks the same.
-function placeStacks(stacks) {
-  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : arrowPoints.length + run.tokens.node[stack[0].token]);
+// The first tokens of a place as a stack of at most `most` pills. The last pill of a stack that is too low has the number
+// of tokens that are not shown.
+const stackOf = (tokens, most) => tokens.slice(0, most).map((token, row) => ({
+  ...token, row, of: Math.min(tokens.length, most),
+  more: tokens.length > most && row === most - 1 ? tokens.length - row - (most === 1) : 0,
+}));
+
+// The stacks of places, each of which has the most pills that hide nothing. They are placed in the order of their arrows
+// and boxes, so that a position always looks the same.
+function placeStacks(places) {
+  const name = ([{ arrow, token }]) => (arrow >= 0 ? arrow : arrowPoints.length + run.tokens.node[token]);
   const taken = [];
-  for (const stack of stacks.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part)) {
-    const [{ arrow }] = stack, half = Math.max(...stack.map(pillWidth)) / 2;
-    let best = Infinity, chosen = [], area = null;
-    for (const choice of candidatePlaces(stack, half)) {
-      const here = stackRect(stack, half, ...choice);
-      const hidden = (others) => others.reduce((sum, other) => sum + overlapArea(here, other), 0);
-      const [boxes, letters] = arrow >= 0 ? [boxesNearArrow[arrow], lettersNearArrow[arrow]] : [boxRects, textRects];
-      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(boxes) + (hidden(letters) + hidden(markRects) + cutArea(here)) * LETTER_OVERLAP_COST;
-      if (cost < best) [best, chosen, area] = [cost, choice, here];
-      if (!best) break;
+  return places.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part).map((tokens) => {
+    const [{ arrow }] = tokens, most = arrow < 0 ? 3 : stackLimits[arrow];
+    let best = null;
+    for (let count = Math.min(most, tokens.length); count && !(best && best.cost === 0); count--) {
+      const placed = placeStack(stackOf(tokens, count), taken);
+      if (!best || placed.cost < best.cost) best = placed;
     }
-    taken.push(area);
-    for (const spot of stack) [spot[arrow >= 0 ? "part" : "place"], spot.aside, spot.lift] = chosen;
+    taken.push(best.area);
+    for (const spot of best.stack) [spot[arrow >= 0 ? "part" : "place"], spot.aside, spot.lift] = best.choice;
+    return best.stack;
+  });
+}
+
+// The best place of a stack beside the areas that are taken, and what it hides there.
+function placeStack(stack, taken) {
+  const [{ arrow }] = stack, half = Math.max(...stack.map(pillWidth)) / 2;
+  const [boxes, letters] = arrow >= 0 ? [boxesNearArrow[arrow], lettersNearArrow[arrow]] : [boxRects, textRects];
+  let best = null;
+  for (const choice of candidatePlaces(stack, half)) {
+    const area = stackRect(stack, half, ...choice);
+    const hidden = (others) => others.reduce((sum, other) => sum + overlapArea(area, other), 0);
+    const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(boxes) + (hidden(letters) + hidden(markRects) + cutArea(area)) * LETTER_OVERLAP_COST;
+    if (!best || cost < best.cost) best = { stack, choice, area, cost };
+    if (!cost) break;
   }
+  return best;
 }
 
 // Zoom, and the part of the graph in sight.

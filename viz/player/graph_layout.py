@@ -18,15 +18,16 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph.graph import Graph
+from ..arrow_labels import clear_labels
 from ..collapse import MAX_BOXES, arrow_image, merge_key, select_blocks
-from ..dot import to_dot
+from ..dot import POINTS_PER_INCH, ROW_DISTANCE, to_dot
 from ..frame_titles import clear_titles
 from ..graph_view import graph_view
 from ..operand_order import order_operands
 from ..pictures import trim_view
 from ..render import ProgressCallback, render_svgs
-from ..screen import SCREEN, Folding, arrange_functions, branch_names, folding_notes, unfold_clusters
-from ..size_estimate import estimate_height, rank_boxes
+from ..screen import Folding, arrange_functions, branch_names, folding_notes, unfold_clusters
+from ..size_estimate import PictureSize, estimate_height, rank_boxes
 from ..style import BLACK, GREY, PALETTE
 from ..view import Bundle, View, ViewArrow
 
@@ -43,19 +44,17 @@ _SVG_ATTRIBUTES = {
     "d", "points", "cx", "cy", "rx", "ry", "x", "y", "fill", "stroke", "stroke-width", "stroke-dasharray",
     "text-anchor", "font-size", "font-weight", "paint-order",
 }  # fmt: skip
-_RANK_SPACING = "graph [ranksep=0.6]\n"
-"""The distance between ranks, in inches; larger than in pictures, so that tokens can be seen to move."""
+PANE = PictureSize(1230.0, 830.0)
+"""The size in points for which the graph is folded. A page of 1,600 x 1,000 pixels shows it in a pane of 1,110 x 750,
+so that the smallest letters, of 10 points, have 9 pixels."""
 
-_ADDED_SPACING = 26.0
-"""The points by which it is larger."""
+_MAX_ADDED_SPACING = 26.0
+"""The most points by which the distance between ranks is larger than in pictures, so that tokens can be seen to
+move."""
 
-_MAX_SPACED_HEIGHT = 1030.0
-"""The most points of the height of a graph with this distance. A screen of 1,600 x 1,000 pixels shows 770 of a graph's
-height, so that the letters of higher graphs would be less than three quarters of their size; ranks are closer there."""
-
-
-MAX_PLANS = 60
-"""The most layouts of a page. Each takes a quarter of a second and some 40 kB."""
+MAX_PLANS, MAX_PLANNED_BOXES = 60, 1500
+"""The most layouts of a page, and the most boxes in all of them. A layout of 20 boxes takes a quarter of a second and
+40 kB, one of 130 boxes ten seconds."""
 
 EdgeKey = tuple[str, str, int]
 """An edge of a graph: the boxes at its ends, and the port."""
@@ -106,23 +105,26 @@ def build_plans(
     plans = plan_views(graph, most, fold, full=full)
     first = order_operands(plans.view)
     sources = map(spaced_dot, [first, *(plan.view for plan in plans.plans[1:])])
-    drawn = map(clear_titles, render_svgs(list(sources), progress=progress))
+    drawn = map(clear_labels, map(clear_titles, render_svgs(list(sources), progress=progress)))
     return plans._replace(
         plans=[plan._replace(svg=rewrite_svg(svg, plan.view)) for plan, svg in zip(plans.plans, drawn, strict=True)]
     )
 
 
 def spaced_dot(view: View) -> str:
-    """DOT source of a view in which ranks have a larger distance, if the graph is not too high then."""
+    """DOT source of a view in which ranks have a larger distance, as far as the pane has room."""
     source, ranks = to_dot(view), rank_boxes(view)
-    height = estimate_height(view, ranks) + _ADDED_SPACING * max(ranks.values(), default=0)
-    return source if height > _MAX_SPACED_HEIGHT else f"{source.rstrip().removesuffix('}')}{_RANK_SPACING}}}"
+    spare = (PANE.height - estimate_height(view, ranks)) / max(1, *ranks.values())
+    if spare <= 0 or view.is_dense:
+        return source
+    distance = float(ROW_DISTANCE) + min(spare, _MAX_ADDED_SPACING) / POINTS_PER_INCH
+    return f"{source.rstrip().removesuffix('}')}graph [ranksep={distance:.2f}]\n}}"
 
 
 def plan_views(graph: Graph, most: int, fold: tuple[str, ...] = (), *, full: bool = False) -> PlayerPlans:
     """The plans of a graph without their SVGs."""
     full_view = graph_view(graph)
-    first = plan_of(full_view, trim_view(full_view, (), fold, most, full=full))
+    first = plan_of(full_view, trim_view(full_view, (), fold, most, PANE, full=full))
     plans = [first, *unfolded_plans(full_view, first.view, full=full)]
     edges = dict.fromkeys((arrow.tail, arrow.head, arrow.port) for arrow in full_view.arrows)
     return PlayerPlans(plans, {key: number for number, key in enumerate(edges)})
@@ -136,8 +138,8 @@ def plan_of(full_view: View, view: View) -> PlayerPlan:
 
 def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[PlayerPlan]:
     """For each part that is folded in a view, or inside such a part, the plan in which it and all around it are
-    unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, and none with more than
-    MAX_BOXES boxes."""
+    unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, none with more than
+    MAX_BOXES boxes, and MAX_PLANNED_BOXES boxes in all."""
     boxes = view.boxes
     granularities = [at for at, blocks in enumerate(full_view.blocks, 1) if any(b.box.name in boxes for b in blocks)]
     full_view = select_blocks(full_view, next(iter(granularities), 0))
@@ -145,7 +147,7 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     is_bundled = not full and len(shown_bundles) < len(full_view.bundles)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
     has_branches = bool(folded) or bool(branch_names(view))
-    numbers: dict[str, int] = {}
+    numbers, planned_boxes = dict[str, int](), len(boxes)
     bundles = [bundle for bundle in full_view.bundles if bundle not in shown_bundles] if is_bundled else []
     for part in folded_parts(full_view, folded, bundles):
         if len(numbers) + 1 == MAX_PLANS:
@@ -155,13 +157,17 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
         clusters = unfold_clusters(full_view, folded, [part.outer if part.bundle else part.box])
         subjects = (*(bundle.subject for bundle in shown_bundles), *filter(None, [part.bundle]))
         unfolded = Folding(is_bundled, subjects, tuple(clusters), has_branches=has_branches).apply(full_view)
-        if len(unfolded.boxes) <= MAX_BOXES:
-            drawn = arrange_functions(unfolded, SCREEN)
-            drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))
-            yield plan_of(full_view, drawn)._replace(
-                unfolded_box=part.box, title=part.title, parent=numbers.get(part.outer, 0)
-            )
-            numbers[part.box] = len(numbers) + 1
+        if len(unfolded.boxes) > MAX_BOXES:
+            continue
+        planned_boxes += len(unfolded.boxes)
+        if planned_boxes > MAX_PLANNED_BOXES:
+            break
+        drawn = arrange_functions(unfolded, PANE)
+        drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))
+        yield plan_of(full_view, drawn)._replace(
+            unfolded_box=part.box, title=part.title, parent=numbers.get(part.outer, 0)
+        )
+        numbers[part.box] = len(numbers) + 1
 
 
 class FoldedPart(NamedTuple):

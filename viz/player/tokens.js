@@ -27,18 +27,8 @@ function tokenSpots(live, filter) {
     if (!byPlace.has(key)) byPlace.set(key, []);
     byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: isDead(token) ? "dead" : LOOKS[place] });
   }
-  const stacks = [...byPlace.values()].map((stack) => {
-    const most = stack[0].arrow < 0 ? 3 : stackLimits[stack[0].arrow];
-    return stack.slice(0, most).map((spot, row) => {
-      spot.row = row;
-      spot.of = Math.min(stack.length, most);
-      spot.more = stack.length > most && row === most - 1 ? stack.length - row - (most === 1) : 0;
-      shown.set(spot.token, spot);
-      return spot;
-    });
-  });
   markRects = buildMarks(live, currentEvents()).map(markRect);
-  placeStacks(stacks);
+  for (const spot of placeStacks([...byPlace.values()]).flat()) shown.set(spot.token, spot);
   return shown;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from hypothesis import strategies as st
 from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
+from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
+from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
-from tagloom.viz.view import Badge, BadgeMark, View
+from tagloom.viz.view import EXPRESSION_KINDS, Badge, BadgeMark, View
 
 LIMITS = Limits(firings=300)
 
@@ -92,3 +95,18 @@ def place_violations(full_view: View, folded: View) -> Iterator[str]:
 def _weight(badges: tuple[Badge, ...], *, counts: bool = False) -> int:
     """The number of tokens and nodes that badges stand for; in a folded cluster, each badge counts."""
     return sum(int(b.text) if (counts or b.mark in ("more", "ready")) and b.text.isdigit() else 1 for b in badges)
+
+
+WORD = re.compile(r"[^\W\d]\w*(?![\w(])")
+
+
+def formula_violations(graph: Graph, view: View) -> Iterator[str]:
+    """In a static view of a graph, the formulas of boxes and the titles of frames name no op that is not drawn."""
+    ops = {node.name.rpartition(".")[2] for node in graph.nodes if node.op in OPS}
+    drawn = {box.subtitle for box in view.boxes.values()}
+    others = [box.title for box in view.boxes.values() if box.kind not in EXPRESSION_KINDS]
+    drawn.update(word for title in others for word in WORD.findall(title))
+    formulas = [box.title for box in view.boxes.values() if box.kind in EXPRESSION_KINDS]
+    titles = [cluster.title for cluster in view.root.walk() if cluster.kind in ("branch", "loop")]
+    for text in (*formulas, *titles):
+        yield from (f"{text} names {word}" for word in WORD.findall(text) if word in ops - drawn)

@@ -13,7 +13,7 @@ from tagloom.tui.load import find_program
 from tagloom.tui.run_start import RunRequest, StartOptions
 from tagloom.viz.dot import to_dot
 from tagloom.viz.player.graph_layout import spaced_dot
-from tagloom.viz.player.page import PlayerSelection, page_of_outcome
+from tagloom.viz.player.page import PlayerSelection, page_of_beginning, page_of_outcome
 from tagloom.viz.view import View
 
 EXAMPLES = Path(tl.__file__).parent / "papers_examples"
@@ -117,6 +117,20 @@ def test_a_graph_fits_a_window_that_grows(tab: Tab, cells: Path) -> None:
     with tab.screen_size(1500, 900):
         tab.wait("innerWidth === 1500")
         assert tab.run(SCALE) == scale
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("file", ["recursion/takeuchi.py 3 2 1", "autograph/mnist.py 2"])
+def test_letters_can_be_read_in_a_large_window(tab: Tab, tmp_path: Path, file: str) -> None:
+    """In a window of 1,600 x 1,000 pixels the page shows all of a graph, and its smallest letters, of 10 points, have
+    8.5 pixels."""
+    name, *arguments = file.split()
+    history = RunRequest(str(EXAMPLES / name), tuple(arguments), StartOptions()).history(tl.World(print))
+    page_of_beginning(history, PlayerSelection(max_events=50)).save(tmp_path / "page.html")
+    with tab.screen_size(1600, 1000):
+        tab.open(tmp_path / "page.html")
+        tab.wait(FITS)
+        assert tab.run(SCALE) >= 0.85
 
 
 @pytest.mark.full
@@ -293,7 +307,10 @@ def test_tokens_cover_no_letters(tab: Tab, page: Path, tmp_path: Path) -> None:
     history = request.history(tl.World(print))
     history.run()
     history.player().save(tmp_path / "tree.html")
-    for path in (page, tmp_path / "ack.html", tmp_path / "tree.html"):
+    l2hmc = "[[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]"
+    history = RunRequest(str(EXAMPLES / "eager/l2hmc.py"), (l2hmc,), StartOptions()).history(tl.World(print))
+    page_of_beginning(history, PlayerSelection(max_events=800)).save(tmp_path / "l2hmc.html")
+    for path in (page, *(tmp_path / f"{name}.html" for name in ("ack", "tree", "l2hmc"))):
         tab.open(path)
         last = int(tab.run("document.getElementById('slider').max"))
         for at in range(0, last, max(last // 40, 1)):

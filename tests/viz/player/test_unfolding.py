@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
+from tagloom.viz.player import graph_layout
 from tagloom.viz.player.graph_layout import plan_views
 from tagloom.viz.player.live import build_live_page
 from tagloom.viz.player.page import PlayerSelection
@@ -137,3 +138,13 @@ def test_a_page_that_computes_unfolds(tab: Tab, tmp_path: Path) -> None:
     assert tab.run(NAMES) == sorted(plans[1].view.boxes) and tab.run(PLACED)
     tab.key("End")
     assert tab.text("result") == f"= {main(17)}"
+
+
+def test_the_layouts_of_a_page_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page has at most so many boxes in all its layouts, outer parts first."""
+    every = plan_views(main.graph, 400, ("halved",)).plans
+    most = sum(len(plan.view.boxes) for plan in every[:3])
+    monkeypatch.setattr(graph_layout, "MAX_PLANNED_BOXES", most)
+    fewer = plan_views(main.graph, 400, ("halved",)).plans
+    assert [plan.unfolded_box for plan in fewer] == [plan.unfolded_box for plan in every[:3]]
+    assert len(every) > 3
