@@ -111,7 +111,8 @@ const boxOfNode = (node) => plan.boxes[node];
 const arrowOfToken = (token) => plan.edges[run.tokens.edge[token]] ?? -1;
 
 // Stacks of tokens. A stack is put at the first of its candidate places where it hides no other stack, no box and no
-// letters, and is not cut; if there is none, it has fewer pills. The last resort is the place where it hides least.
+// letters, and is not cut; if there is none, it has fewer pills, and then one without a value. The last resort is the place
+// where it hides least.
 
 const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
 const BOX_PLACES = [0, 1, 2, 3, 6, 7, 4, 5];
@@ -157,10 +158,10 @@ function stackRect(stack, half, place, aside, lift) {
 }
 
 // The first tokens of a place as a stack of at most `most` pills. The last pill of a stack that is too low has the number
-// of tokens that are not shown.
-const stackOf = (tokens, most) => tokens.slice(0, most).map((token, row) => ({
-  ...token, row, of: Math.min(tokens.length, most),
-  more: tokens.length > most && row === most - 1 ? tokens.length - row - (most === 1) : 0,
+// of tokens that are not shown. If `most` is 0, there is one pill without a value.
+const stackOf = (tokens, most) => tokens.slice(0, most || 1).map((token, row) => ({
+  ...token, row, of: Math.min(tokens.length, most || 1), isBare: !most,
+  more: tokens.length > most && row === (most || 1) - 1 ? tokens.length - row - (most <= 1) : 0,
 }));
 
 // The stacks of places, each of which has the most pills that hide nothing. They are placed in the order of their arrows
@@ -171,7 +172,7 @@ function placeStacks(places) {
   return places.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part).map((tokens) => {
     const [{ arrow }] = tokens, most = arrow < 0 ? 3 : stackLimits[arrow];
     let best = null;
-    for (let count = Math.min(most, tokens.length); count && !(best && best.cost === 0); count--) {
+    for (let count = Math.min(most, tokens.length); count >= 0 && !(best && best.cost === 0); count--) {
       const placed = placeStack(stackOf(tokens, count), taken);
       if (!best || placed.cost < best.cost) best = placed;
     }

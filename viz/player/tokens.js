@@ -37,8 +37,10 @@ function spotPoint(spot, part) {
   return { x: point.x + spot.aside, y: point.y + spot.lift + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
 }
 
-// The text of a pill: a value, or the number of tokens that are not shown; both if there is room for one pill only.
-function pillText({ token, look, more, of }) {
+// The text of a pill: a value, or the number of tokens that are not shown; both if there is room for one pill only; and
+// without a value, the number of all tokens of its place.
+function pillText({ token, look, more, of, isBare }) {
+  if (isBare) return more ? `${run.badges[look][0]} ×${more + 1}` : run.badges[look][0];
   const text = `${run.badges[look][0]} ${shortValue(run.tokens.value[token])}`;
   return !more ? text : of === 1 ? `${text} +${more}` : `+${more}`;
 }
@@ -68,7 +70,7 @@ const pills = new Map();
 let shownSpots = new Map(), animation = 0;
 
 function showPill(spot) {
-  const old = pills.get(spot.token), key = `${spot.look} ${spot.more} ${spot.of > 2}`;
+  const old = pills.get(spot.token), key = `${spot.look} ${spot.more} ${spot.of > 2} ${spot.isBare}`;
   if (old && old.key === key) return old.element;
   if (old) old.element.remove();
   const element = buildPill(spot);

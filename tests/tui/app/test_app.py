@@ -246,7 +246,7 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
 
     async def script(screen: Screen) -> None:
         graph = screen.app.panes()["graph"]
-        assert "folded: element" in str(graph.border_subtitle) and "while loop_1" in screen.text("graph")
+        assert "folded: ele" in str(graph.border_subtitle) and "while loop_1" in screen.text("graph")
         await screen.do("step 60")
         picture = screen.app.query_one(GraphPane).picture
         assert picture is not None and picture.focus_cell is not None and picture.highlighted_rows
