@@ -17,7 +17,7 @@ __all__ = ["convert", "do_not_convert", "inline", "to_code", "to_sexpr"]
 def convert(function: Callable[..., Any], operators: Any = "jax") -> Callable[..., Any]:
     """Convert a Python function for another system: where a condition is symbolic, that system's control flow is used.
 
-    `operators` is what the converted code calls: the name of a system, "jax", or an object with the attributes of
+    `operators` are called by the converted code: the name of a system, "jax", or an object with the attributes of
     `interp.exchange.operators.BackendOperators`. With "jax", the result can be given to `jax.jit`, `jax.grad` and
     `jax.vmap`; `pip install "tagloom[jax]"`.
 

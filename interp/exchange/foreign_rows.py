@@ -1,4 +1,4 @@
-"""Rows of importers: each says what an operation of another system computes, as a Python function of operands."""
+"""Rows of importers: each defines an operation of another system by a Python function of its operands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .refusals import unsupported
 
 
 class ForeignRow(Protocol):
-    """A row of an importer: what an operation of another system computes."""
+    """A row of an importer: the function that computes an operation of another system."""
 
     @property
     def name(self) -> str: ...

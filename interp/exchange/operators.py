@@ -423,7 +423,7 @@ class _LoopContents:
         if is_unassigned(old_content):
             content = content.value if isinstance(content, MaybeUnassigned) else content
             tree = split(content)
-            if tree.leaves:  # assigned in the loop: a loop variable that starts with what is never read
+            if tree.leaves:  # assigned in the loop: a loop variable whose start value is never read
                 zeros = [self.backend.zero_like(leaf) for leaf in tree.leaves]
                 del self.constants[place.key]
                 self.loop_variables[place.key] = place, Tree(zeros, tree.treedef)

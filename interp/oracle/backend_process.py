@@ -104,7 +104,7 @@ class BackendProcess:
         return cursor
 
     def exchange(self, message: bytes, phase: str, deadline: float) -> bytes:
-        """Write a message while reading what the process writes, up to the end of a line."""
+        """Write a message while reading the output of the process, up to the end of a line."""
         stdin, stdout, stderr = self.pipes
         unsent = memoryview(message)
         with selectors.DefaultSelector() as selector:
@@ -165,7 +165,7 @@ class BackendProcess:
         return f": {lines[-1][:300]}" if lines else ""
 
     def stderr_tail(self) -> str:
-        """The end of what the process wrote to standard error."""
+        """The end of the standard error of the process."""
         return b"".join(self.errors)[-STDERR_BYTES:].decode(errors="replace")
 
     def close(self) -> None:
@@ -251,7 +251,7 @@ class Backend:
             self.process = None
 
     def start(self) -> Answer | None:
-        """Start the process if there is none, and ask what it is. Returns the failure if it does not start."""
+        """Start the process if there is none, and ask for its description. Returns the failure if it does not start."""
         while self.process is None:
             if self.failed_starts >= MAX_FAILED_STARTS:
                 return self.start_failure

@@ -35,7 +35,7 @@ STATUS_OF_ENDING = {
 
 
 class Trial(NamedTuple):
-    """A case that was tried, and the difference between its run and what it expects, if any."""
+    """A case that was tried, and the difference between its run and its expectation, if any."""
 
     case: Case
     difference: TagloomError | None
@@ -53,7 +53,7 @@ def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Tria
 
 
 def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
-    """The first difference between the runs of a case and what it expects; None if there is none."""
+    """The first difference between the runs of a case and its expectation; None if there is none."""
     program = subject if isinstance(subject, Program) else None
     problems = program_problems(program) if program else []
     if isinstance(subject, Graph):

@@ -38,7 +38,7 @@ def write_finding(
     blame: LevelBlame | None = None,
 ) -> None:
     """Write a finding as a folder: the program as text, a report, and a script in the backend's own API that exits with
-    1 while the backend is wrong. `referee` is what a second backend says, `blame` the verdicts at the backend's
+    1 while the backend is wrong. `referee` is the answer of a second backend, `blame` the verdicts at the backend's
     levels."""
     folder.mkdir(parents=True, exist_ok=True)
     program, arguments = finding.case

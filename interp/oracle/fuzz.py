@@ -29,12 +29,12 @@ MAX_FINAL_RUNS = 20
 """Some failures do not happen in every run. If the shrunk program fails in none of this many runs, the original program
 is the finding."""
 VARYING_WORDS = r"\([^()]*\)|[\d.]+|'[^']*'|%\S+"
-"""Parts of a message that differ between failures of one class: numbers, names, and what stands in parentheses."""
+"""Parts of a message that differ between failures of one class: numbers, names, and text in parentheses."""
 
 
 class FuzzFinding(NamedTuple):
-    """A failure of a backend, shrunk: the number of the program in its sequence, the case, its judgement, and what
-    probes find if results are wrong."""
+    """A failure of a backend, shrunk: the number of the program in its sequence, the case, its judgement, and the
+    findings of probes if results are wrong."""
 
     number: int
     case: FuzzCase

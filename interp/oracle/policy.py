@@ -1,7 +1,7 @@
 """The comparison policy: where results of other systems may differ from the reference. It is one table, policy.tsv.
 
 A row is for ops, kinds of dtypes of the first operand, and a condition on the operands and the result. `treatment` says
-what may differ there:
+which differences are permitted there:
 
 trap       The reference traps. A backend may report it in any way, or give any value.
 claim      Systems differ by design. The sweep reports what a backend does; no program is judged by it.

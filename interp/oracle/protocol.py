@@ -48,7 +48,7 @@ class Answer(NamedTuple):
 
 class Level(NamedTuple):
     """A way to run programs with fewer parts of a backend: its process does so if its command ends in `name`. `part` is
-    what this level has and the one before has not."""
+    the part that this level adds to the previous one."""
 
     name: str
     part: str
@@ -57,7 +57,7 @@ class Level(NamedTuple):
 class Capabilities(NamedTuple):
     """The description that a backend gives of itself. None stands for all. `flags` are the optimisations that its
     process disables if its command ends in their names, `endings` those of ENDINGS that it always reports. `levels`
-    begin with the fewest parts of the backend, and end with all, which is what runs if the command names no level."""
+    begin with the fewest parts of the backend, and end with all parts: the default, if the command names no level."""
 
     name: str
     version: str

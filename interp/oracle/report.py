@@ -1,8 +1,8 @@
 """Reports of conformance: the verdict of every case on every backend, as JSON, as XML of JUnit, as a page of HTML, and
 as badges. The page has a matrix of constructs, ops and dtypes by backends. Two reports are compared case by case.
 
-JSON lists the cases that are not alike, and the counts of all. Every percentage stands beside its count and beside what
-was refused.
+JSON lists the cases that are not alike, and the counts of all. Every percentage stands beside its count and the count
+of refusals.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class BackendReport:
     label: str = ""
     parts: dict[str, list[CaseResult]] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
-    """What each part tried: the same settings give the same cases."""
+    """The settings of each part: the same settings give the same cases."""
     seconds: float = 0.0
 
     def add(self, part: str, setting: str, results: Iterable[CaseResult]) -> Counter[str]:
@@ -266,7 +266,7 @@ def replace_control_characters(text: str) -> str:
 
 
 BADGE_HEIGHT, LETTER_WIDTH, BADGE_PADDING = 20, 7, 8
-"""Sizes of a badge in pixels. The text is as wide as its letters together, whatever the font is."""
+"""Sizes of a badge in pixels. The width of the text is the sum of the widths of its letters, in any font."""
 BADGE = """<g transform="translate(0 {top})">
 <rect width="{label_width}" height="{height}" fill="#444"/>
 <rect x="{label_width}" width="{result_width}" height="{height}" fill="{colour}"/>
@@ -363,7 +363,7 @@ def report_to_html(report: Mapping[str, Any]) -> str:
 
 
 def backend_item(backend: Mapping[str, Any]) -> str:
-    """A backend as an item of a list: when it ran, and what was tried."""
+    """A backend as an item of a list: its date, and its parts with their settings."""
     settings = "; ".join(f"{part}: {setting}" for part, setting in backend["settings"].items())
     return f"<li>{escape(backend['label'])}, {escape(backend['date'])}: {escape(settings)}</li>"
 

@@ -301,8 +301,8 @@ def used_names(region: Region) -> set[str]:
 
 
 def replacements(node: Node, types: dict[str, Type]) -> Iterator[dict[str, Operand]]:
-    """The replacements for the results of a node: of constants what it computes, of a loop its starts, else an operand
-    or a literal of the type."""
+    """The replacements for the results of a node: for constant operands the computed values, for a loop its start
+    values, else an operand or a literal of the type."""
     constants = [operand for operand in node.inputs if isinstance(operand, Literal)]
     if node.op in OPS and len(constants) == len(node.inputs):
         values = tuple(constant.value for constant in constants)
@@ -341,7 +341,7 @@ def zero_literal(type_: Type) -> Literal:
 
 
 def inline_regions(node: Node) -> Iterator[tuple[tuple[Node, ...], dict[str, Operand]]]:
-    """The nodes of a branch of a cond, or of one iteration of a loop, and what they give for the results."""
+    """The nodes of a branch of a cond, or of one iteration of a loop, and the operands that replace the results."""
     if node.op not in ("cond", "while_loop"):
         return
     regions, inputs = (node.regions, node.inputs[1:]) if node.op == "cond" else (node.regions[1:], node.inputs)

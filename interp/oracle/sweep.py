@@ -1,8 +1,8 @@
 """The sweep over ops: every row of the registry at every dtype, over edge values, on a backend.
 
 Operands are grouped by the row of the policy that covers them, and each group is one program of one op. So a backend
-that crashes on MIN // -1 loses that group only, and the result is a profile: what the backend computes, lacks, and does
-where systems differ by design.
+that crashes on MIN // -1 loses that group only, and the result is a profile: the ops that the backend computes and
+lacks, and its behaviour where systems differ by design.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ORDINARY, TRAP = "ordinary", "trap"
 
 
 class OpSample(NamedTuple):
-    """An op at dtypes: what a program of that op alone needs."""
+    """An op at dtypes: the data for a program of that op alone."""
 
     row: Op
     operand_dtypes: tuple[DType, ...]

@@ -1,7 +1,7 @@
 """The process of a Python backend: `python -m tagloom.interp.oracle.worker NAME` serves an adapter under the
 conformance protocol; further arguments are a level, or optimisations to disable.
 
-Standard output is the protocol's alone: whatever a library prints goes to standard error.
+Standard output is reserved for the protocol: output of libraries goes to standard error.
 """
 
 from __future__ import annotations

@@ -290,7 +290,7 @@ class HostCallServer(RunWaiter):
         return tuple(self.call_buffer.take_operand(index, type_) for index, type_ in enumerate(types))
 
     def perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
-        """Perform an effect; return the status for generated code. Raises what the world raises."""
+        """Perform an effect; return the status for generated code. Raises the exceptions of the world."""
         assert isinstance(node, Node)
         if node.op == "print":
             self.world.print(format_text(node.attribute("text"), operands))

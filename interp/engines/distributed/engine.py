@@ -138,8 +138,8 @@ def can_compile_workers(graph: Graph, options: RunOptions, limits: Limits, place
 def open_checkpoint(
     graph: Graph, arguments: Sequence[Value], options: RunOptions
 ) -> tuple[SavedRun | None, CheckpointWriter | None]:
-    """The run from which this one goes on, and what writes its checkpoints to a file; None without the options. Raises
-    Usage for a file that cannot be written, or that is not a checkpoint of this run."""
+    """The run that this one continues, and the function that writes checkpoints to a file; None without the options.
+    Raises Usage for a file that cannot be written, or that is not a checkpoint of this run."""
     path = options.resume if options.checkpoint is None else options.checkpoint
     if path is None:
         return None, None
@@ -211,8 +211,8 @@ def keep_events(
 
 @contextmanager
 def refuse_contradictions(path: str | os.PathLike[str] | None) -> Iterator[None]:
-    """Replace by Usage what is raised inside a run that goes on from this file, since its parts contradict each other:
-    each was read, but no run leaves all of them. Without a file, nothing is replaced."""
+    """Replace exceptions inside a run that continues from this file by Usage: they mean that its parts contradict each
+    other, since no run leaves all of these parts together. Without a file, nothing is replaced."""
     try:
         yield
     except (AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, WorkerFailure) as error:

@@ -4,8 +4,8 @@ The timeline has each firing once, with its worker and its time, without the fir
 machine repeats these firings in the order of their times; a firing whose operands are not there yet waits for them,
 since the clocks of several hosts differ. By determinacy, the result is a run of the reference machine under one of its
 schedules, so every command that opens a log of events opens this one, too. The operands of a firing are delivered just
-before it, and tokens that no firing consumes at the end. No effect is repeated: callbacks return what the driver has
-recorded.
+before it, and tokens that no firing consumes at the end. No effect is repeated: callbacks return the results that the
+driver has recorded.
 """
 
 from __future__ import annotations

@@ -119,8 +119,8 @@ class Save(NamedTuple):
 
 
 class SavedStores(NamedTuple):
-    """The stores of a worker, as a document (`stores`); how many messages of each class it has sent; and what is new in
-    its timeline, or None."""
+    """The stores of a worker, as a document (`stores`); the number of messages of each class that it has sent; and the
+    new entries of its timeline, or None."""
 
     document: Any
     messages: dict[str, int]

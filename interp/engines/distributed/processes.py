@@ -5,8 +5,8 @@ batches go through the driver's process, which passes on those for other workers
 to learn of a process that replaces another. We hand over bytes only: the graph in its JSON form, and batches.
 
 If a process is killed, by any signal, its socket closes, and the process is replaced. So is one that is stopped: a
-thread of each process sends an empty frame at intervals, whatever the worker does, and a process that has sent nothing
-for long is killed. The processes end with the run. If the driver's process is killed, they end within
+thread of each process sends an empty frame at intervals, also while the worker is busy, and a process that has sent
+nothing for long is killed. The processes end with the run. If the driver's process is killed, they end within
 `PARENT_CHECK_SECONDS`. They have a session of their own, so Ctrl-C in the terminal does not reach them; the driver ends
 them.
 """

@@ -3,8 +3,8 @@
 Ray starts processes and carries bytes; it does nothing else for a run. An actor is called again and again: a call
 brings the batches that have come for its worker, and returns those that it sends, which the driver passes on. We hand
 over no objects but bytes, numbers and the class of the actor, which its process imports. Neither actors nor calls are
-ever repeated by Ray: a new actor would be silently empty, and calls that are tried again come out of order. What dies
-is replaced as a process is, and the run goes back to its last checkpoint.
+ever repeated by Ray: a new actor would be silently empty, and calls that are tried again come out of order. An actor
+that dies is replaced like a process, and the run goes back to its last checkpoint.
 
 Ray notices an actor whose process has ended. One that is stopped does not answer: if a call takes long, the actor is
 pinged in another thread, and killed if it does not answer.

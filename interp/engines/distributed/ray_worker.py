@@ -42,7 +42,7 @@ class MailboxLinks:
 
 
 class RayWorker:
-    """A worker as an actor. What it gets and returns are bytes."""
+    """A worker as an actor. It receives and returns bytes."""
 
     def __init__(self, job_text: bytes, rank: int, epoch: int) -> None:
         job = json.loads(job_text)

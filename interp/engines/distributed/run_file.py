@@ -42,7 +42,7 @@ class SavedRun(NamedTuple):
 
 
 def run_digest(graph: Graph, arguments: Sequence[Value], seed: int) -> str:
-    """A digest of all that decides what a run does; source lines do not."""
+    """A digest of everything that determines a run; source lines do not."""
     nodes = tuple(replace(node, location=None) for node in graph.nodes)
     content = [graph_to_json(replace(graph, nodes=nodes)), [value_to_json(argument) for argument in arguments], seed]
     return sha256(json.dumps(content).encode()).hexdigest()

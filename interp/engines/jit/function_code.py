@@ -77,8 +77,8 @@ class UnsupportedText(Exception):
 
 
 def compile_library(text: str, namespace: dict[str, Any], exports: Mapping[str, str]) -> Any:
-    """A library of numba's with the functions of a text; `namespace` has what they call. Each function of words in
-    `exports` has a C function under a symbol, which returns 0, or another number if memory was exhausted."""
+    """A library of numba's with the functions of a text; `namespace` has the functions that they call. Each function of
+    words in `exports` has a C function under a symbol, which returns 0, or another number if memory was exhausted."""
     with global_compiler_lock:
         context = cpu_target.target_context
         context.typing_context.refresh()

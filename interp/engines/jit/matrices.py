@@ -4,7 +4,7 @@
 Float products with few rows are computed row by row, all others in tiles of rows and columns that accumulate in
 registers, and large ones in blocks of tiles, with a poll before each. Threads may share the tiles: the terms of an
 element are added in an order that depends on the shapes only, not on the threads. Each product is a shared library
-(shared_library.py). BLAS computes what is small and has no whole tile, and large products with few rows.
+(shared_library.py). BLAS computes small products without a whole tile, and large products with few rows.
 
 At common sizes tiles are faster than BLAS (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31; minimum of 5,
 processor time of one thread): BLAS takes 1.6 times as long for 32 x 256 by 256 x 256, 1.2 for 100 x 784 by 784 x 256,

@@ -1,8 +1,8 @@
 """A small language of words, compiled by LLVM alone: for long generated functions, on which numba takes minutes.
 
-A text has two parts. The first is Python for numba: it defines `scalar_kernels`, a function of five words that computes
-what the second part asks for by `compute`, `cast` and `traps`. The second part is a subset of Python in which every
-value is a word of 64 bits, an integer that wraps:
+A text has two parts. The first is Python for numba: it defines `scalar_kernels`, a function of five words that the
+second part calls as `compute`, `cast` and `traps`. The second part is a subset of Python in which every value is a word
+of 64 bits, an integer that wraps:
 
 - functions without keyword arguments; assignments to names, and of tuples to tuples; `if`, `while`, `break`,
   `continue`, `return`; `match` of a word against constants, with a last case for all others, and `go(N)` in its cases,

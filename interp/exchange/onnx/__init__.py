@@ -20,7 +20,7 @@ def from_onnx(source: str | os.PathLike[str] | bytes | Any, /, **constants: Any)
     hidden arguments.
 
     Raises Usage for a file that cannot be read, Malformed for a model that breaks ONNX's rules, and, when the function
-    is traced, Usage for what tagloom lacks.
+    is traced, Usage for a feature that tagloom lacks.
 
     >>> from onnx import TensorProto, helper
     >>> x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy")

@@ -5,7 +5,7 @@ to the rest of the program, and, when that returns, adds to the adjoints of its 
 
     z = (multiply x y), then E    ->    (let* ((z (dual multiply x y))) (begin E (backward multiply z x y)))
 
-So the reverse pass is what is left to do when the continuations return, in reverse order.
+So the reverse pass is the work after the continuations return, in reverse order.
 
 Source: F. Wang and others, "Demystifying differentiable programming: shift/reset the penultimate backpropagator"
 (ICFP 2019), the method of AutoGraph's Lantern back end.

@@ -29,7 +29,7 @@ def from_stablehlo(source: str | os.PathLike[str] | bytes, /) -> Function:
     of its own: `pip install "tagloom[jax]"`.
 
     Raises Usage for a file that cannot be read, Malformed for a module that breaks the rules of MLIR or StableHLO, and,
-    when the function is traced, Usage for what tagloom lacks.
+    when the function is traced, Usage for a feature that tagloom lacks.
     """
     require_package("jaxlib", "StableHLO cannot be read")
     from .model import import_module  # here: most programs need no modules
@@ -38,11 +38,10 @@ def from_stablehlo(source: str | os.PathLike[str] | bytes, /) -> Function:
 
 
 def from_jax(function: Callable[..., Any], /, *arguments: Any) -> Function:
-    """The function that a JAX function computes for arguments like these, arrays, numbers or nested ones: what
-    `jax.jit` lowers it to, as a program.
+    """The program of a JAX function for arguments like these (arrays, numbers or nested ones), as `jax.jit` lowers it.
 
-    The result takes arguments of the same shapes and dtypes, nested as these, and returns what the JAX function
-    returns. `jax.grad`, `jax.vmap`, `jax.lax.scan` and so on have been applied before. Raises Usage where JAX is not
+    The result takes arguments of the same shapes and dtypes, nested in the same way, and returns the results of the JAX
+    function. `jax.grad`, `jax.vmap`, `jax.lax.scan` and so on have been applied before. Raises Usage where JAX is not
     installed, or an argument nests in a class that tagloom lacks; and, when the function is traced, for an operation
     that tagloom lacks.
     """

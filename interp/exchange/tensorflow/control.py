@@ -1,7 +1,7 @@
 """The conditions under which a node of a graph with Switch, Merge and frames gets live values.
 
 A Switch sends its value to one of its outputs, and a dead one to the others; a node with a dead input gives dead
-outputs; a Merge passes on the value that is live, whatever its control edges come from. A control edge comes from a
+outputs; a Merge passes on the value that is live, even if its control edges are dead. A control edge comes from a
 node, not from one of its outputs, so one from a Switch is dead only if the Switch itself is dead. A ControlTrigger is
 live behind dead nodes, too. The conditions are found before the run, from the graph alone.
 """

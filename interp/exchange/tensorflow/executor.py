@@ -217,7 +217,7 @@ class _ExecutorGraphBuilder:
         return merge
 
     def add_merge(self, node: ForeignNode, name: str) -> list[OutputRef]:
-        """A Merge. That of a loop variable passes on whatever comes."""
+        """A Merge. The Merge of a loop variable passes on every token."""
         if is_loop_merge(self.graph, node):
             merge = self.emit(
                 "merge", name, [self.token(self.sources[enter][0]) for enter in enters_of(self.graph, node)]
@@ -321,7 +321,7 @@ class _ExecutorGraphBuilder:
         return result
 
     def close_loops(self) -> None:
-        """Connect what comes from the end of an iteration: the NextIterations, and whether there is another one."""
+        """Connect the values of the end of an iteration: the NextIterations, and whether there is another iteration."""
         for node, merge in self.loop_merges:
             for endpoint in node.inputs:
                 if endpoint.node in self.next_iterations:

@@ -186,7 +186,7 @@ def read_function(definition: Message, library: GraphLibrary) -> ForeignGraph:
     results = []
     for argument in signature.output_arg:
         if argument.name not in definition.ret:
-            raise Malformed(f"function {signature.name} does not say what it returns as {argument.name}")
+            raise Malformed(f"function {signature.name} does not declare the value of its result {argument.name}")
         results.append(existing_endpoint(definition.ret[argument.name], ops, library))
     controls = [name for name in definition.control_ret.values() if name in nodes]
     arguments = [GraphArgument(parameter.name, ElementType(parameter.type)) for parameter in signature.input_arg]

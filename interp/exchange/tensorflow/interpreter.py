@@ -705,7 +705,7 @@ def chosen_output(value: Any, count: int) -> int:
 
 
 def user_function_name(name: str) -> str:
-    """The name of a function without what TensorFlow adds to that of the user's function.
+    """The name of the user's function, without the parts that TensorFlow adds to it.
 
     >>> user_function_name("__inference_search_442"), user_function_name("double")
     ('search', 'double')

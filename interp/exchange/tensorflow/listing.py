@@ -16,7 +16,7 @@ STRUCTURED = frozenset(
 )
 """The ops on whose lines whole loops and conditionals are evaluated, with all their nodes."""
 UNNAMED_SCOPE = re.compile(r"_*\d+|(while|cond)(_\d+)?")
-"""A part of a node's name that TensorFlow gives to copies of a function, and to what is in a loop or a conditional."""
+"""A part of a node's name that TensorFlow gives to copies of a function, and to nodes in a loop or a conditional."""
 SHOWN_ATTRIBUTES = ("frame_name", "cond", "body", "then_branch", "else_branch", "f", "dtype", "Tout", "DstT")
 """The attributes that a line shows."""
 

@@ -17,8 +17,8 @@ def from_torch(source: str | os.PathLike[str] | bytes | Any, /) -> Function:
 
     `source` is a result of `torch.export.export`, the path of a `.pt2` file, or its bytes. The result takes the
     arguments of the module's `forward`, of the same dtypes and shapes, nested in the same way; sizes that
-    `dynamic_shapes` left open may differ. It returns what `forward` returns; a container of a class that tagloom lacks
-    is a tuple.
+    `dynamic_shapes` left open may differ. It returns the results of `forward`; a container of a class that tagloom
+    lacks is a tuple.
 
     Parameters and buffers become variables of tagloom with copies of their values: the result has them by their names
     in the module, as `variables["head.bias"]`. A tape differentiates with respect to parameters, and a run may assign

@@ -91,7 +91,7 @@ def is_tensor(argument: Any) -> bool:
 
 
 def graph_name(graph: ExportedGraph) -> str:
-    """The name of a graph; for one that PyTorch generates, what it is for.
+    """The name of a graph; if PyTorch generated the name, the part that says its purpose.
 
     >>> [GENERIC_GRAPH.fullmatch(name)[1] for name in ("while_loop_cond_graph_0", "true_graph_0", "body_graph_0")]
     ['cond', 'true', 'body']
@@ -102,7 +102,7 @@ def graph_name(graph: ExportedGraph) -> str:
 
 def node_scopes(node: ExportedNode, surrounding: Sequence[str]) -> list[str]:
     """The scopes of a node: the modules around it, but for those around the node whose graph it is in, and its name. A
-    node with graphs has none of its own, since what is in its graphs has its own name."""
+    node with graphs has none of its own, since the nodes in its graphs have names of their own."""
     modules = list(node.modules)
     if modules[: len(surrounding)] == list(surrounding):
         modules = modules[len(surrounding) :]

@@ -93,7 +93,7 @@ def operator_name(target: str) -> str:
 
 
 def base_name(name: str) -> str:
-    """The name of the operator that computes what an operator does in place."""
+    """The name of the operator that computes the same as an operator that works in place."""
     return INFIX_IN_PLACE.get(name) or (name[:-1] if name.endswith("_") else name)
 
 

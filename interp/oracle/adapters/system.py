@@ -58,7 +58,7 @@ class SystemAdapter:
         self.system = import_module(self.module)
 
     def describe(self) -> Capabilities:
-        """The system, and what it supports."""
+        """The system, and the features that it supports."""
         return Capabilities(
             self.name,
             self.system.__version__,

@@ -1,6 +1,6 @@
 """Operators with graphs: conditions and loops. And operators of sequences and optional values.
 
-An optional value is the value itself, or None if it is empty; which of the two must be known before the run.
+An optional value is the value itself, or None if it is empty. Whether it is empty must be known before the run.
 """
 
 from __future__ import annotations

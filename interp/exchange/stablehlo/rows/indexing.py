@@ -146,7 +146,7 @@ def update_function(block: OperationBlock) -> str:
 def scatter(
     *operands: Any, regions: list[HloRegion], scatter_dimension_numbers: str, unique_indices: bool = False
 ) -> Any:
-    """Windows of the updates put into x, or combined with what is there. A window that is not all in x is dropped, as
+    """Windows of the updates put into x, or combined with its elements. A window that is not all in x is dropped, as
     in XLA."""
     if len(operands) != 3:
         raise unsupported("op", "scatter of several arrays at once is not imported")

@@ -320,7 +320,7 @@ def as_strided(self: Any, size: list[int], stride: list[int], storage_offset: in
 
 @row("cat", "concat", "concatenate")
 def cat(tensors: list[Any], dim: int = 0, *, result: Type) -> Any:
-    """An array without elements and with one axis is left out, whatever the others' axes are."""
+    """An array without elements and with one axis is left out, even if the other arrays have more axes."""
     arrays = [array for array in tensors if shape_of(array) != (0,)] or tensors[:1]
     arrays = [to_dtype(array, result.dtype) for array in arrays]
     axis = axis_position(dim, rank_of(arrays[0]))
