@@ -47,8 +47,8 @@ ChooseTokens: TypeAlias = Callable[[State], Sequence[int]]
 class ScheduleEnding(NamedTuple):
     """One ending of a run, with the first schedule found that leads to it.
 
-    `script` has the position in the flight for each step, as in a Script; if the run is Broken, the last is that of the
-    failed step. `outcome` has the events. `schedules` is the number of schedules with this ending.
+    `script` has the position in the flight for each step, as in a Script; if the run is Broken, the last is the
+    position of the failed step. `outcome` has the events. `schedules` is the number of schedules with this ending.
     """
 
     outcome: Outcome

@@ -70,8 +70,8 @@ def check(
     callbacks: Mapping[str, Callable[..., Any]] | None = None,
     engines: bool = False,
 ) -> Iterator[Verdict]:
-    """Run a graph under several schedules, and its program by the evaluator; yields a verdict for each, that of the
-    standard first. With `engines`, the graph also runs on all other engines.
+    """Run a graph under several schedules, and its program by the evaluator; yields a verdict for each, beginning with
+    the standard. With `engines`, the graph also runs on all other engines.
 
     If a limit ended one of two runs, only the results that both have are compared. Printed lines are captured and
     compared; each run calls the callbacks.

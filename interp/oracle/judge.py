@@ -82,7 +82,7 @@ def judge_ending(ending: str, kinds: Sequence[str], answer: Answer, is_reported:
 
 
 def judge_refusal(rule: str, answer: Answer) -> Judgement:
-    """Judge the answer of a backend that refuses programs which break a rule, for one that breaks this rule."""
+    """Judge the answer of a backend that promises to refuse invalid programs, for a program that breaks this rule."""
     if answer.kind == "refused":
         if answer.cause == "invalid":
             return Judgement("alike", f"both refuse: {rule}", answer)

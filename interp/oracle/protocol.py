@@ -56,8 +56,9 @@ class Level(NamedTuple):
 
 class Capabilities(NamedTuple):
     """The description that a backend gives of itself. None stands for all. `flags` are the optimisations that its
-    process disables if its command ends in their names, `endings` those of ENDINGS that it always reports. `levels`
-    begin with the fewest parts of the backend, and end with all parts: the default, if the command names no level."""
+    process disables if its command ends in their names, `endings` the members of ENDINGS that it always reports.
+    `levels` begin with the fewest parts of the backend, and end with all parts: the default, if the command names no
+    level."""
 
     name: str
     version: str

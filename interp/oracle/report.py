@@ -181,7 +181,7 @@ def single_line(text: str) -> str:
 
 
 class Change(NamedTuple):
-    """A case whose verdict is not that of an older report."""
+    """A case whose verdict differs from an older report."""
 
     backend: str
     part: str

@@ -340,6 +340,6 @@ class FunctionEmitter:
         return f"d.child_key({self.tag_keys[-1]}, uint64({site_key(node.site(self.function_name))}), uint64({count}))"
 
     def emit_draw_key(self, node: Node) -> str:
-        """The key of a draw: that of its node and its tag."""
+        """The key of a draw, which depends on its node and its tag."""
         number = name_key(f"{self.function_name}.{node.name}")
         return self.assign(f"d.draw_key(m.read_u(s, {SEED}), uint64({number}), {self.tag_keys[-1]})")

@@ -187,7 +187,7 @@ def cell_storage_sizes(element: Type) -> tuple[int | None, ...]:
 
 
 def numba_dtype(dtype: DType) -> str:
-    """The numba dtype of the elements of an array: for floats of 16 bits, which numba does not have, that of their
+    """The numba dtype of the elements of an array: for floats of 16 bits, which numba lacks, the dtype of their
     bits."""
     return "boolean" if dtype is dtypes.bool else "uint16" if dtype in dtypes.FLOAT_FORMATS else repr(dtype)
 

@@ -125,7 +125,7 @@ def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequ
 
 
 def emit_factor(emitter: FunctionEmitter, value: TypedExpression, result: Type) -> TypedExpression:
-    """Emit a factor in the dtype in which it is multiplied: that of the result if it is a float, else its own."""
+    """Emit a factor in the dtype in which it is multiplied: the result's dtype if that is a float, else its own."""
     if result.dtype.kind != "f" or value.type.dtype is result.dtype:
         return value
     type_ = Type(result.dtype, value.type.shape)

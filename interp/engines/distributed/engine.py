@@ -232,7 +232,7 @@ def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> 
 
 def count_workers(workers: int | None, placement: WorkerPlacement, saved_run: SavedRun | None) -> int:
     """The number of workers of a run. Raises Usage for an invalid one, for fewer than the program has devices, and for
-    another than that of the run that goes on."""
+    another than the number of the run that is continued."""
     default = max(DEFAULT_WORKERS, len(placement.devices)) if saved_run is None else len(saved_run.stores)
     count = check_workers(workers, default)
     require_workers(placement, count)

@@ -1,9 +1,9 @@
 """The measures of a run whose firings have no common order: they are counted by depth.
 
-The depth of a firing is 1 more than that of the deepest firing that made one of its operands, or filled a cell that it
-reads; the environment's is 0. It belongs to the program and its arguments, and tokens carry it from worker to worker.
-Without cells it is the wave in which the reference machine fires the node, and the counts by depth are the profiles of
-waves.
+The depth of a firing is 1 more than the depth of the deepest firing that made one of its operands, or filled a cell
+that it reads; the environment's is 0. It belongs to the program and its arguments, and tokens carry it from worker to
+worker. Without cells it is the wave in which the reference machine fires the node, and the counts by depth are the
+profiles of waves.
 """
 
 from __future__ import annotations

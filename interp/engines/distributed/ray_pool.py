@@ -11,7 +11,7 @@ pinged in another thread, and killed if it does not answer.
 
 If the program has not started Ray, Ray joins the cluster that it finds, or starts on this host alone. It stays until
 the program ends, since it takes seconds to start. Its processes listen on all addresses of the host: Ray replaces a
-loopback address that it is told by one that others reach.
+loopback address by an address that other hosts can reach.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ PROXY_SIGNATURE = (1, 0)
 
 @dataclass
 class WorkerStores:
-    """The stores of a worker: those of the reference machine, and where the rest of the run is."""
+    """The stores of a worker: the stores of the reference machine, and the workers that have the rest of the run."""
 
     state: State
     meter: DepthMeter

@@ -45,7 +45,7 @@ _PROGRAM = job_program(f"from {__name__} import compile_tasks\ncompile_tasks(job
 
 
 class CompileTask(NamedTuple):
-    """A text to compile: one whose `function` takes `arity` words (`native.load_native`); without a function, that of a
+    """A text to compile: it has a `function` of `arity` words (`native.load_native`) or, without a function, is a
     module (`cache.load_module`)."""
 
     name: str

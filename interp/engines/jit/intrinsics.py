@@ -1,8 +1,8 @@
 """Intrinsics of generated code that Python cannot express: words of memory by address, arrays that words refer to, tape
 records, host calls, and the native stack. `state` defines the words that generated code shares with the waiting thread.
 
-An array is stored as a row of words: the address of its reference count, that of its elements, and its sizes. A row
-owns a reference, which is released when the block of rows is freed. A row of zeros refers to no array.
+An array is stored as a row of words: the address of its reference count, the address of its elements, and its sizes. A
+row owns a reference, which is released when the block of rows is freed. A row of zeros refers to no array.
 
 A tape record has words that one phase of a function writes and a later one reads (compiled/layout.py). Records are
 allocated one after another in an arena whose addresses are all reserved at the start, so no record ever moves: a record

@@ -3,8 +3,8 @@
 It is a block of 64-bit words, passed by its address: numba would pass an array as seven arguments in every call.
 Generated code gets the addresses of the results and of the arguments, which follow these words.
 
-A value takes a slot: a scalar its first word, in its lane; an array the address of its reference count, that of its
-elements, and its sizes. Code that takes an array from a slot owns a reference.
+A value takes a slot: a scalar its first word, in its lane; an array the address of its reference count, the address of
+its elements, and its sizes. Code that takes an array from a slot owns a reference.
 """
 
 # The words of the run state.

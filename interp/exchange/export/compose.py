@@ -1,8 +1,8 @@
 """Compositions of ops: the table compose.tsv, with a row for each op and a column for each target.
 
 An entry is an expression in the target's own operations; `x`, `y`, `z` are the operands, `operands` is all of them,
-attributes have their names, `dims` is the attribute `axis` as a tuple (empty for None), and `dtype` is that of the
-result. `=` repeats NumPy's entry with the target's own module. An entry that begins with `-` says why the target cannot
+attributes have their names, `dims` is the attribute `axis` as a tuple (empty for None), and `dtype` is the result's
+dtype. `=` repeats NumPy's entry with the target's own module. An entry that begins with `-` says why the target cannot
 compute the op. A row `op:kinds` is for operands of these kinds of dtypes only, and comes before the row of the op.
 """
 

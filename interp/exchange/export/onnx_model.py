@@ -1,7 +1,7 @@
 """Programs as ONNX models: conds are `If`, loops are `Loop`, and functions are functions of the model.
 
-Regions of ONNX see the values around them, so the operands of a cond are captured, and those of a loop are its carried
-values. ONNX forbids recursion.
+Regions of ONNX see the values around them, so the operands of a cond are captured. The operands of a loop are its
+carried values. ONNX forbids recursion.
 """
 
 from __future__ import annotations

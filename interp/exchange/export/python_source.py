@@ -41,7 +41,7 @@ class Dialect:
     entry: str = "main"
     """The function that a script calls: `main`, or `main` compiled."""
     column: str = ""
-    """The column of compose.tsv; by default that of the name."""
+    """The column of compose.tsv; by default the column with the dialect's name."""
     bfloat16: str = ""
     """The name of bfloat16; NumPy has none."""
 

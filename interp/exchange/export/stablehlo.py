@@ -24,7 +24,8 @@ from .walker import BoundRegion, OpUse, Refusal, Regions, Scopes, export
 
 INDENT = "  "
 SPECIAL_SYNTAX = frozenset({"bitcast_convert", "convert", "dot_general", "reshape", "select"})
-"""Operations whose short form is not that of elementwise operations. They are written in MLIR's general form."""
+"""Operations whose short form differs from the form of elementwise operations. They are written in MLIR's general
+form."""
 
 
 def to_stablehlo(program: Program) -> str:
@@ -287,7 +288,7 @@ class StableHloComposer(NamedTuple):
         return self.emit(operation, inputs, Type(dtype, sizes), text)
 
     def emit(self, operation: str, inputs: Sequence[SsaValue], result: Type, attributes: str = "") -> SsaValue:
-        """Append an operation with one result, named after that of the op."""
+        """Append an operation with one result, named after the result of the op."""
         return self.target.emit(operation, inputs, result, self.use.result.name, attributes)
 
     def number(self, value: Any) -> SsaValue:

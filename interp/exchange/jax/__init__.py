@@ -1,1 +1,1 @@
-"""JAX: converted Python whose control flow is that of `jax.lax`."""
+"""JAX: converted Python with the control flow of `jax.lax`."""

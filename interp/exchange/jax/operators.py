@@ -1,4 +1,4 @@
-"""Operators for JAX: the control flow of converted Python is that of `jax.lax`, where a condition is traced.
+"""Operators for JAX: where a condition is traced, converted Python uses the control flow of `jax.lax`.
 
 JAX is imported when the first function is converted: `pip install "tagloom[jax]"`.
 """

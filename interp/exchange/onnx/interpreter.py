@@ -38,7 +38,7 @@ from .storage import StorageArray, carrier_of, storage_type, unpack_carrier, wit
 MAX_DEPTH = 12
 """The maximal nesting of bodies of operators, and of functions that are not calls of the program."""
 Environment: TypeAlias = ChainMap[str, Any]
-"""The values of a graph by name, before those of the graphs around it."""
+"""The values of a graph by name, before the values of the graphs around it."""
 DTYPES: Mapping[int, DType] = {helper.np_dtype_to_tensor_dtype(np.dtype(dtype.numpy)): dtype for dtype in dtypes.ALL}
 
 
@@ -524,8 +524,8 @@ def lookup(environment: Environment, name: str) -> Any:
 
 
 def tensor_elements(tensor: onnx.TensorProto) -> Any:
-    """The elements of a tensor of the model, those of a storage type in its carrier; raises Malformed where they are
-    not in it. Those of a model's other files are put into it when the model is read from its file."""
+    """The elements of a tensor of the model, in the carrier if the tensor has a storage type. Raises Malformed if the
+    model does not contain them: elements in other files are put into the model when it is read from its file."""
     storage = storage_type(tensor.data_type)
     if storage is None:
         dtype_of_element(tensor.data_type)

@@ -25,7 +25,8 @@ from .expressions import Definition, Expression, Identifier
 
 
 class Environment:
-    """The variables of a call: those of its function, and, for a `lambda` or a loop, those around it."""
+    """The variables of a call: the variables of its function, and, for a `lambda` or a loop, the variables around
+    it."""
 
     __slots__ = ("outer", "variables")
 

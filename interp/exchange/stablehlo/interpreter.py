@@ -89,7 +89,7 @@ class ModuleInterpreter:
 
     def __init__(self, module: ForeignModule, file: str | None, name: str, has_python_lines: bool = False) -> None:
         """`file` is the path of the module, if it has one. `has_python_lines` says whether operations are in the lines
-        of Python that traced them, where these can be read; otherwise, they are in those of the module's text."""
+        of Python that traced them, where these can be read; otherwise, they are in the lines of the module's text."""
         self.has_python_lines = has_python_lines
         lines = [escape_line(line) for line in module.lines] or [""]
         self.module, self.listing = module, Listing(lines, file, name, ".mlir")
@@ -146,8 +146,9 @@ class ModuleInterpreter:
         names: Sequence[str] | None = None,
         definition: Callable[..., Any] | None = None,
     ) -> Function:
-        """A function of this name, with parameters of these types, whose result is that of `evaluate` for the name of a
-        function of the module and the arguments. It is defined where `definition` is, or else in the module's text."""
+        """A function of this name, with parameters of these types. It returns the result of `evaluate` for the name of
+        a function of the module and the arguments. It is defined where `definition` is, or else in the module's
+        text."""
         module_function, body = self.body_of(name)
         definition = definition or self.listing.definition(module_function.location.line)
         python = DerivedFunction(own_name, definition, lambda *arguments: evaluate(name, *arguments))
@@ -183,8 +184,8 @@ class ModuleInterpreter:
         return [environment[number] for number in block.results]
 
     def operation_frames(self, operation: Operation) -> list[CodeType]:
-        """The frames in which an operation is evaluated, outermost first: those of the Python functions that traced it
-        and one for each part of its name. They are in its lines of Python, or in the module's text."""
+        """The frames in which an operation is evaluated, outermost first: the frames of the Python functions that
+        traced it, and one for each part of its name. They are in its lines of Python, or in the module's text."""
         location, names = operation.location, operation_names(operation)
         functions = [frame.function for frame in location.frames]
         if self.has_python_lines and location.caller is not None:

@@ -47,7 +47,7 @@ def import_function(function: Callable[..., Any], arguments: Sequence[Any]) -> F
 @contextmanager
 def complete_locations() -> Iterator[None]:
     """Let JAX record all frames of Python in which it traces an operation; by default, it records the innermost ones.
-    Without the others, it is not known which calls are those of the function that is traced."""
+    Without the outer frames, the calls of the traced function are not distinguished from others."""
     config: Any = jax.config
     previous = getattr(config, FRAME_LIMIT)
     config.update(FRAME_LIMIT, -1)
@@ -87,5 +87,5 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 
 
 def argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Names for this many arguments by position: those of the parameters, as far as there are any."""
+    """Names for this many arguments by position: the names of the parameters, as far as there are any."""
     return unique_identifiers([*parameter_names(function), *["x"] * count][:count])

@@ -177,7 +177,7 @@ class ModuleWriter:
         }
 
     def argument_name(self, argument: Any, twin: Any) -> str:
-        """The name of a block's argument: that of its location, or else its name in the text."""
+        """The name of a block's argument: the name in its location, or else its name in the text."""
         with suppress(AttributeError):
             name_match = NAME_LOCATION.match(str(argument.location))
             if (
@@ -255,8 +255,8 @@ def written_operations(block: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def count_common_frames(operations: Iterable[dict[str, Any]]) -> int:
-    """How many frames all operations of a function are in: those of the function itself, and of its callers. Constants
-    and returns do not count, as JAX gives them the place of a caller.
+    """The number of frames that all operations of a function share: the frames of the function itself, and of its
+    callers. Constants and returns do not count, as JAX gives them the place of a caller.
 
     >>> stacks = [["main", "f", "g"], [], ["main", "f"]]
     >>> operations = [{"name": "add", "frames": [[name] for name in stack]} for stack in stacks]

@@ -123,8 +123,8 @@ class ControlAnalysis:
             result[exit_node.name] = frame
 
     def inputs_of(self, name: str) -> Iterator[str]:
-        """The nodes on whose conditions that of a node depends: its inputs; for a Merge of a frame, only its Enter;
-        for an Exit or a LoopCond, all Enters of the frame."""
+        """The nodes whose conditions determine the condition of a node: its inputs; for a Merge of a frame, only its
+        Enter; for an Exit or a LoopCond, all Enters of the frame."""
         node = self.nodes[name]
         if name in self.frames:
             frame = self.frames[name]
@@ -161,7 +161,7 @@ class ControlAnalysis:
         return self.gates_of_nodes[name]
 
     def combine_gates(self, name: str) -> Gates:
-        """The conditions of a node, from those of its inputs."""
+        """The conditions of a node, from the conditions of its inputs."""
         node = self.nodes[name]
         if name in self.frames:
             return frozenset().union(*(self.gates_of_nodes[source] for source in self.inputs_of(name)))

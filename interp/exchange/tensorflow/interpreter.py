@@ -41,8 +41,9 @@ MAX_DEPTH = 40
 
 
 MAX_REPETITIONS = 2**12
-"""How many nodes one trace evaluates beyond four times those of the graph: a branch or a loop evaluates the nodes of
-its function each time, so functions in functions may have a number of nodes that is exponential in their size."""
+"""The number of nodes that one trace may evaluate beyond four times the nodes of the graph: a branch or a loop
+evaluates the nodes of its function each time, so functions in functions may have a number of nodes that is exponential
+in their size."""
 
 
 class DeadOutput:
@@ -395,7 +396,7 @@ class GraphInterpreter:
         scope.values.update(results)
 
     def evaluate_node(self, scope: GraphScope, node: ForeignNode) -> dict[str, Sequence[Any]]:
-        """The values of a node, and those of the other nodes that belong to the same loop or conditional."""
+        """The values of a node, and of the other nodes that belong to the same loop or conditional."""
         analysis = self.analysis(scope.graph)
         if node.name in analysis.frames:
             return self.evaluate_frame(scope, analysis.frames[node.name])

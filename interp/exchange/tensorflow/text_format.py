@@ -98,7 +98,7 @@ class TextReader:
         return [self.value(field, has_colon, depth)]
 
     def value(self, field: MessageField | None, has_colon: bool, depth: int) -> Any:
-        """A value of a field; that of an unknown field is skipped."""
+        """A value of a field; the value of an unknown field is skipped."""
         closing = "}" if self.take("{") else ">" if self.take("<") else None
         if closing is not None:
             if field is None:

@@ -360,7 +360,7 @@ def read_value_name(document: Any) -> ValueName:
 
 
 def list_reader(read: Callable[[Any], Any]) -> Callable[[Sequence[Any]], list[Any]]:
-    """The reader of a list, by that of its items."""
+    """The reader of a list, by the reader of its items."""
 
     def read_list(contents: Sequence[Any]) -> list[Any]:
         if not isinstance(contents, list):

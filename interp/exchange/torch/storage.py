@@ -120,7 +120,7 @@ class TensorView:
 
 
 def insert_view(base: Any, value: Any, compute: Callable[[Any], Any]) -> Any:
-    """An array whose view by `compute` is `value`, and whose other elements are those of `base`. Raises Unsupported for
+    """A copy of `base` in which the view by `compute` is `value`. Raises Unsupported for
     sizes that are known only at run time, and for more than MAX_VIEW_ELEMENTS elements.
 
     A view of an array of consecutive numbers shows which elements, counted in the flat array, the view has.

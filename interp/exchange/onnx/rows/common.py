@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 COST = 256
-"""The number of elements whose cost is that of an iteration of Python, or of a node."""
+"""The number of elements that cost as much as an iteration of Python, or a node."""
 
 
 def to_dtype(x: Any, element: int | DType) -> Any:

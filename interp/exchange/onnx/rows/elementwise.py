@@ -72,7 +72,7 @@ def div(x: Any, y: Any) -> Any:
 
 @operator("Mod")
 def mod(x: Any, y: Any, *, fmod: int = 0) -> Any:
-    """With the sign of the divisor, or with `fmod` that of the dividend."""
+    """The remainder has the sign of the divisor, or with `fmod` the sign of the dividend."""
     return truncate_remainder(x, y) if fmod else tl.remainder(x, y)
 
 

@@ -75,7 +75,8 @@ def resize_matrix(
     size: int, new_size: float, scale: float, roi: tuple[float, float], *, mode: str, nearest_mode: str,
     coordinates: str, cubic_a: float, exclude_outside: int, antialias: int,
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:  # fmt: skip
-    """The weights of the elements of an axis in those of the resized one, and which of these are extrapolated."""
+    """The weights of the elements of an axis in the elements of the resized axis, and which elements of the latter are
+    extrapolated."""
     count = int(new_size)
     check_table_size(count, max(size, COST))
     matrix, is_outside = np.zeros((count, size)), np.zeros(count, bool)

@@ -228,7 +228,7 @@ def lp_pool(
 
 
 def spatial_axes(x: Any) -> tuple[int, ...]:
-    """All axes but those of samples and channels."""
+    """All axes except the axes of samples and channels."""
     return tuple(range(2, rank_of(x)))
 
 

@@ -80,7 +80,7 @@ def reshape(x: Any, target: Any, *, allowzero: int = 0) -> Any:
 
 
 def size_or_own(size: Any, own_size: Any) -> Any:
-    """A size, or that of x if it is 0."""
+    """A size, or the size of x if it is 0."""
     if isinstance(size, int):
         return own_size if size == 0 else size
     return tl.where(tl.equal(size, 0), np.int64(own_size) if isinstance(own_size, int) else own_size, size)

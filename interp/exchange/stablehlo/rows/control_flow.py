@@ -74,7 +74,7 @@ def evaluate_while(*starts: Any, operation: OperationCall, regions: list[HloRegi
 
 
 def variable_names(operation: OperationCall, body: HloRegion) -> list[str]:
-    """The names of loop variables; a variable without a name in the module has that of its start value."""
+    """The names of loop variables; a variable without a name in the module is named after its start value."""
     value_names = operation.interpreter.value_names
     names = []
     for name, start, inner in zip(body.block.names, operation.operation.operands, body.block.parameters, strict=True):

@@ -224,7 +224,7 @@ def join_bits(x: Any, width: int) -> Any:
 def reduce_precision(x: Any, *, exponent_bits: int, mantissa_bits: int) -> Any:
     exponent, mantissa = {32: (8, 23), 64: (11, 52)}[dtype_of(x).bits]
     if exponent_bits < exponent or mantissa_bits < mantissa:
-        raise unsupported("dtype", "numbers of fewer bits than those of their dtype are not imported")
+        raise unsupported("dtype", "numbers of fewer bits than their dtype has are not imported")
     return x
 
 

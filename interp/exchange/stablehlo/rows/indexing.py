@@ -120,7 +120,7 @@ class StartIndices:
 
 
 def spread_range(first: Any, batch_rank: int, ranges: Sequence[int], axis: int, size: int) -> Any:
-    """The positions of slices along an axis, from `first` on, along a separate axis behind those of the batch."""
+    """The positions of slices along an axis, from `first` on, along a separate axis behind the axes of the batch."""
     extra = len(ranges)
     if rank_of(first) and extra:
         shape = (*sizes_of(first), *[1] * extra)

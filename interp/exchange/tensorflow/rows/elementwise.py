@@ -221,7 +221,7 @@ def softsign(x: Any) -> Any:
 
 @operation("ZerosLike", takes_values=True)
 def zeros_like(x: Any) -> Any:
-    """Zeros in the place of each element; of a list, in the place of those of its arrays."""
+    """Zeros in the place of each element; for a list, in the place of each element of its arrays."""
     if isinstance(x, TensorList):
         return x if x.array is None else x.with_array(full_like(x.array, 0))
     require(is_array(x), "ZerosLike takes an array or a list of arrays")

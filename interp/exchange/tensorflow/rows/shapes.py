@@ -177,7 +177,7 @@ def slice_key(x: Any, begin: Any, end: Any, strides: Any, masks: Sequence[int]) 
 
 @operation("Slice", has_effect=True)
 def slice_(x: Any, begin: Any, sizes: Any) -> Any:
-    """A size of -1 is that of the rest."""
+    """A size of -1 stands for the rest of the axis."""
     bounds = zip(elements(begin), elements(sizes), tl.shape(x), strict=True)
     return tl.index(x, tuple(slice(*slice_bounds(start, size, total)) for start, size, total in bounds))
 

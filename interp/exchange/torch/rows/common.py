@@ -43,7 +43,7 @@ def is_number(x: Any) -> bool:
 
 
 def dtype_of(x: Any) -> DType:
-    """The dtype of an operand; that of a number of Python is PyTorch's default."""
+    """The dtype of an operand; for a number of Python, PyTorch's default."""
     if isinstance(x, bool):
         return tl.bool  # type: ignore[no-any-return]
     if is_number(x):
@@ -99,7 +99,7 @@ def kind_order(dtype: DType) -> int:
 
 
 def promote(first: DType, second: DType) -> DType:
-    """The dtype that holds the values of both; that of a float and an integer is the float's."""
+    """The dtype that holds the values of both dtypes; for a float and an integer, the float's dtype."""
     if first is second:
         return first
     if kind_order(first) != kind_order(second):

@@ -74,7 +74,7 @@ def while_loop(
 
 def variable_names(node: TorchCall, parameters: Sequence[Any], position: int) -> list[str]:
     """Names for the parameters of a graph, whose operands are in the argument of the node at `position`. A name that
-    PyTorch has generated is replaced by that of the operand."""
+    PyTorch has generated is replaced by the name of the operand."""
     operands = node.node.arguments[position][1] if len(node.node.arguments) > position else []
     unique = UniqueNames()
     names = []

@@ -116,7 +116,8 @@ def mean_pool(
     x: Any, axes: int, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
     divisor: int | None,
 ) -> Any:  # fmt: skip
-    """The means of windows. Elements beyond the padding never count, those of the padding count if they are to."""
+    """The means of windows. Elements beyond the padding never count; elements of the padding count with
+    `count_include_pad`."""
     images = as_batch(x, axes)
     parts, kernel, steps, bounds = windows_of(
         images, axes, kernel_size, stride, padding, 1, ceil_mode, scalar_like(0, x)

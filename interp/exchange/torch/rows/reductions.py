@@ -142,7 +142,7 @@ def var(self: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False
 
 
 def correction_of(unbiased: bool, correction: Any) -> float:
-    """The number that is subtracted from that of the elements, as the divisor of a variance."""
+    """The number that is subtracted from the number of elements, for the divisor of a variance."""
     return float(unbiased) if correction is None else float(correction)
 
 
@@ -184,7 +184,7 @@ def norm(self: Any, p: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype
 def linalg_norm(
     self: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, result: Type
 ) -> Any:
-    """The norm of matrices if there is an order, and two axes; else that of vectors."""
+    """The norm of matrices if there are an order and two axes; else the norm of vectors."""
     axes = axes_of(dim, rank_of(self))
     if ord is None or len(axes) == 1:
         return vector_norm(self, 2 if ord is None else ord, dim, keepdim, result=result)

@@ -150,7 +150,7 @@ def squeeze(self: Any, dim: Any = None) -> Any:
 
 @row("expand", is_view=True)
 def expand(self: Any, size: list[Any], *, implicit: bool = False) -> Any:
-    """A size of -1 is that of the array."""
+    """A size of -1 stands for the array's own size."""
     rank, sizes = rank_of(self), tl.shape(self)
     extra = len(size) - rank
     shape = [
