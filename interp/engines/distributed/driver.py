@@ -89,7 +89,7 @@ class Driver:
         *,
         has_timeline: bool = False,
     ) -> None:
-        """`saved_run` is the run from which this one goes on: its beginning, or a checkpoint. `state` is the first
+        """`saved_run` is the state from which this run continues: its beginning, or a checkpoint. `state` is the first
         state of the run; its world performs the effects. `write_checkpoint` gets each checkpoint."""
         graph = state.graph
         self._graph, self._world, self._limits, self._monitor = graph, state.world, limits, monitor

@@ -52,8 +52,8 @@ DEFAULT_WORKERS = 2
 
 
 class DistributedEngine:
-    """The engine `distributed`. `cluster` says where the workers are: `network`, in this process, on a network on which
-    nothing goes wrong; `network:SEED`, on one on which things do; `processes`, in processes on this host; `ray`, in
+    """The engine `distributed`. `cluster` says where the workers are: `network`, in this process, on a network without
+    faults; `network:SEED`, in this process, on a network with faults; `processes`, in processes on this host; `ray`, in
     actors of Ray."""
 
     name = "distributed"

@@ -1,4 +1,4 @@
-"""Links: how the peers of a run reach each other. A peer is a worker, by its rank from 0, or the driver.
+"""Links: the connections between the peers of a run. A peer is a worker, by its rank from 0, or the driver.
 
 Links carry batches, which are packed documents. They may lose, repeat, reorder and delay them: `channels` makes up for
 it.

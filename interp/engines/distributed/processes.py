@@ -1,8 +1,8 @@
 """Workers as processes on this host.
 
 Each process has one connected pair of sockets with the driver's process, made before it starts; nothing listens. All
-batches go through the driver's process, which passes on those for other workers: they are few, and so no worker needs
-to learn of a process that replaces another. We hand over bytes only: the graph in its JSON form, and batches.
+batches go through the driver's process, which passes on those for other workers: there are few of them. So no worker
+needs to learn of a process that replaces another. We hand over bytes only: the graph in its JSON form, and batches.
 
 If a process is killed, by any signal, its socket closes, and the process is replaced. So is one that is stopped: a
 thread of each process sends an empty frame at intervals, also while the worker is busy, and a process that has sent

@@ -63,7 +63,7 @@ class WorkerStores:
     fill_depths: dict[CellAddress, int] = field(default_factory=dict)
     """The depth of the store that filled each cell."""
     deferred_requests: dict[TaggedNode, tuple[int, FiringRequest]] = field(default_factory=dict)
-    """The requests that wait for a cell to be filled, and who made them."""
+    """The requests that wait for a cell to be filled, and the peers that made them."""
 
     def open_proxy(self, tag: Tag, donor: int) -> None:
         """Open a proxy for an activation that the donor has."""

@@ -170,8 +170,8 @@ def module_folder(text: str) -> Path:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Create a folder, and the missing ones above it, for this user alone; `mkdir` would create those above for all
-    whom the umask admits."""
+    """Create a folder and its missing parents for this user alone; `mkdir` would create the parents with the
+    permissions of the umask."""
     for path in (*reversed(folder.parents), folder):
         if not path.exists():
             path.mkdir(mode=0o700, exist_ok=True)

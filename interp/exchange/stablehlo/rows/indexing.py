@@ -202,7 +202,7 @@ def window_positions(
     index: StartIndices, sizes: Sequence[int], window: dict[int, int], indexed: list[int], ranges: list[int]
 ) -> tuple[list[Any], Any | None]:
     """The positions of the elements of windows along each indexed axis, moved into the array; and whether each window
-    is all in the array as it is, None if all are known to be."""
+    is completely in the array without being moved, None if all windows are known to be."""
     positions, is_whole = [], None
     for axis in indexed:
         first, limit = index.start(axis), sizes[axis] - window.get(axis, 1)
