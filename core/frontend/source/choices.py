@@ -103,7 +103,7 @@ def _columns_of_strings(values: Sequence[Any], scopes: Sequence[Scope], depth: i
     for value, scope in zip(values, scopes, strict=True):
         if not isinstance(value, CodePoints):
             with scope():
-                value = _code_points_of_strings(value)
+                value = code_points_of_strings(value)
         columns.append(value)
     return columns
 
@@ -124,8 +124,10 @@ def _are_strings_of_one_length(column: Any) -> bool:
     return _are_strings(column) and len({len(option) for option in column.options}) == 1
 
 
-def _code_points_of_strings(column: Any) -> Any:
+def code_points_of_strings(column: Any) -> Any:
     """A column of strings by their code points. Raises DifferentItems for others."""
+    if isinstance(column, CodePoints):
+        return column
     if not _are_strings(column):
         raise DifferentItems
     namespace, sizes = array_namespace(), np.array([len(option) for option in column.options])
@@ -237,7 +239,7 @@ def _as_code_points(value: Any, place: tuple[Any, ...], prolonged: Collection[tu
     """A value with code points in place of the strings at these places."""
     if place in prolonged and is_text(value) and not isinstance(value, CodePoints):
         is_column = isinstance(value, Choice) and getattr(value.number, "shape", ()) != ()
-        return _code_points_of_strings(value) if is_column else to_code_points([value], [nullcontext])[0]
+        return code_points_of_strings(value) if is_column else to_code_points([value], [nullcontext])[0]
     parts = [_as_code_points(part, part_place, prolonged) for part_place, part in _string_parts(value, place)]
     if type(value) is StackedItems:
         return StackedItems(parts[0], value.lengths)

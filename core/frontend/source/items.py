@@ -26,15 +26,19 @@ from ..trace.numbers import DTYPES, higher_kind, number_kind, to_kind
 from ..trace.program_builder import to_operand
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
-from ..trace.stacked_items import has_stacked_items
+from ..trace.stacked_items import DICT_CLASSES, TracedSet, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
+from ..trace.text import TEXTS
 from .array_writes import change_known_array, set_elements
 from .choices import unify_options
 from .nested_lists import (
+    CALL_ON_ORIGIN,
+    CHANGEABLE,
     ItemOrigin,
     are_different_places,
     are_same,
     contents_of,
+    copy_of,
     find_taken_item,
     former_items,
     has_fixed_place,
@@ -43,12 +47,14 @@ from .nested_lists import (
     is_taken_from,
     is_valid,
     item_origin,
+    items_of,
     note_assigned_list,
     note_assigned_origin,
     note_list_choice,
-    note_origin,
+    note_options,
     note_outdated,
     note_taken_again,
+    parallel_parts,
     reachable_origins,
     valid_origins,
     was_taken_from,
@@ -61,6 +67,7 @@ from .open_lists import (
     delete_open_item,
     delete_open_slice,
     get_open_item,
+    has_values_as_keys,
     item_count,
     pad_lists,
     rebuild_item,
@@ -72,8 +79,8 @@ from .open_lists import (
 )
 from .raising import located_exception, stage_assertion
 from .staging import stage_branch
-from .state import CONTAINERS, ItemsPlace, Variables, record_write, register_created
-from .tables import is_open_table, is_symbolic_key, may_grow, set_entry, take_entry
+from .state import CONTAINERS, ItemsPlace, Variables, record_write
+from .tables import find_known_key, is_open_table, is_symbolic_key, may_grow, set_entry, stack_entries, take_entry
 from .trees import (
     is_array,
     is_one_of_several,
@@ -129,8 +136,8 @@ def get_item(container: Any, index: Any) -> Any:
             raise located_exception(KeyError(index))
         stage_assertion(is_there, located_exception(KeyError(index)))
         values = list(container.values())
-        are_lists = all(type(each) is list for each in values)
-        return _select_list(values, position, index) if are_lists else select(values, position)
+        are_changeable = all(type(each) in CHANGEABLE for each in values)
+        return _select_list(values, position, index) if are_changeable else select(values, position)
     if isinstance(container, np.ndarray):
         part = array_namespace().asarray(container)[index]
         if is_array(part) and is_basic_key(index):  # it shares its elements with the array
@@ -139,7 +146,7 @@ def get_item(container: Any, index: Any) -> Any:
     if isinstance(container, range):
         position = as_position(index)
         return container.start + array_namespace().asarray(np.arange(len(container)))[position] * container.step
-    if type(container) is list and is_symbolic(index) and any(type(item) is list for item in container):
+    if type(container) is list and is_symbolic(index) and any(type(item) in CHANGEABLE for item in container):
         return _select_list(container, index)
     if isinstance(container, list | tuple | str) and is_symbolic(index):
         return select(container, index)
@@ -169,16 +176,16 @@ def select(items: Sequence[Any], index: Any) -> Any:
 
 
 def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
-    """`container[index]`, an item of a list of lists, or of the values of a dict, where `key` is its key: a change of
-    the item also changes the container there."""
+    """`container[index]`, an item of a list of lists, dicts or sets, or of the values of a dict, where `key` is its
+    key: a change of the item also changes the container there."""
     taken_item = find_taken_item(container, index)
     if taken_item is not None:
         return taken_item
     item = _select_items(container, index)
     if any(item is option for option in container):  # all are empty
-        item = note_rebuilt(register_created(list(item)))
-    if type(item) is list and is_rebuilt(item):
-        _note_options(item, container, index, key)
+        item = note_rebuilt(copy_of(item))
+    if type(item) in CHANGEABLE and is_rebuilt(item):
+        note_options(item, container, index, key)
         note_list_choice(item, _position(container, index), container)
     return item
 
@@ -186,21 +193,23 @@ def _select_list(container: list[Any], index: Any, key: Any = None) -> Any:
 def _select_items(options: Sequence[Any], index: Any) -> Any:
     """A copy of the option with this number. Options whose lengths are known only at run time are no rows of an array:
     the program compares the number with one after the other."""
-    if not any(map(_has_open_length, options)):
+    keys = [list(option) for option in options if type(option) in DICT_CLASSES]
+    if not any(map(_has_open_length, options)) and all(each == keys[0] for each in keys):
         return select(options, index)
     position = _position(options, index)
 
     def choose_from(number: int) -> Any:
         option = options[number]
         if number == len(options) - 1:
-            return register_created(list(option))
-        return _branch(position == number, lambda: register_created(list(option)), lambda: choose_from(number + 1))
+            return copy_of(option)
+        return _branch(position == number, lambda: copy_of(option), lambda: choose_from(number + 1))
 
     return choose_from(0)
 
 
 def _has_open_length(option: Any) -> bool:
-    return has_stacked_items(option) and type(item_count(option)) is not int
+    is_open_list = has_stacked_items(option) and type(item_count(option)) is not int
+    return is_open_list or type(option) is TracedSet or has_stacked_entries(option)
 
 
 def call_on_origin(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
@@ -208,10 +217,10 @@ def call_on_origin(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
     chosen of several lists."""
     if is_choice(origin):
         return call_on_chosen(origin, call)
-    changed = register_created(list(origin.item))
+    changed = copy_of(origin.item)
     result = call(changed)
     _change_list(origin.item, changed)
-    if any(isinstance(getattr(item, "columns", item), CONTAINERS) for item in changed):
+    if any(isinstance(getattr(item, "columns", item), CONTAINERS) for item in items_of(changed)):
         note_reordered(origin.item)
     return result
 
@@ -227,16 +236,6 @@ def call_on_chosen(origin: ItemOrigin, call: Callable[[list[Any]], Any]) -> Any:
         return _branch(position == number, lambda: call(options[number]), lambda: call_from(number + 1))
 
     return call_from(0)
-
-
-def _note_options(item: list[Any], options: Sequence[list[Any]], index: Any, key: Any = None) -> None:
-    """Note the lists that a list may be, and so those in it."""
-    note_origin(item, tuple(options), index, key)
-    if all(len(option) == len(item) for option in options):
-        for position, part in enumerate(item):
-            parts = [option[position] for option in options]
-            if type(part) is list and all(type(each) is list for each in parts):
-                _note_options(part, parts, index)
 
 
 def _position(container: Sequence[Any], index: Any) -> Any:
@@ -262,6 +261,8 @@ def _column(leaves: Sequence[Any]) -> Any:
 def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     """The position of a symbolic key among those of a dict, and whether it is there; 0 where it is not."""
     key = read_variable(key)
+    if isinstance(key, (tuple, Choice, *TEXTS)) and table and has_values_as_keys(table):
+        return find_known_key(table, key)
     if not is_symbolic(key) or number_kind(key) is None:
         _refuse("a dict has a symbolic key that is not a number", "use an array, or nested dicts")
     namespace = array_namespace()
@@ -296,20 +297,22 @@ def set_item(value: Any, container: Any, key: Any) -> None:
     if isinstance(container, np.ndarray):
         change_known_array(container, key, value)
     origin = item_origin(container)
-    if origin is not None and is_choice(origin) and not _have_one_count(origin.container):
+    if origin is not None and is_choice(origin) and not (type(container) is list and _have_one_count(origin.container)):
         call_on_chosen(origin, lambda option: set_item(value, option, key))
         return
     if origin is not None:
-        changed = register_created(list(container))
+        changed = copy_of(container)
         set_item(value, changed, key)
         _change_list(container, changed)
         if isinstance(value, CONTAINERS):
             note_reordered(container)
+            if not is_choice(origin):
+                note_assigned_origin(container, key, value)
         return
     if has_stacked_items(container) and type(key) is not slice:
         note_assigned_list(container, key, value)
         announce_items(container)
-        item = list(value) if was_taken_from(value, container) else value
+        item = copy_of(value) if was_taken_from(value, container) else value
         replace_items(container, assign_open_item(list(container), key, item))
         note_assigned_origin(container, key, value)
         return
@@ -349,7 +352,7 @@ def set_item(value: Any, container: Any, key: Any) -> None:
 
 def delete_item(container: Any, key: Any) -> None:
     """`del container[key]`, also of a list whose items are known only at run time, or at a symbolic index."""
-    origin = item_origin(container) if type(container) is list else None
+    origin = item_origin(container) if type(container) in CHANGEABLE else None
     if origin is not None:
         call_on_origin(origin, lambda option: delete_item(option, key))
         return
@@ -404,12 +407,21 @@ def refresh_taken_items(*, in_arrays: bool = False) -> Iterator[None]:
             _replace_items(origin.item, _take_again(origin), origin)
 
 
+def change_origin(origin: ItemOrigin, call: Callable[[Any], Any]) -> Any:
+    """What `call_on_origin` returns; other names of what it changes get the new items."""
+    with refresh_taken_items():
+        return call_on_origin(origin, call)
+
+
+CALL_ON_ORIGIN.cell_contents = change_origin
+
+
 def _change_list(row: list[Any], items: list[Any]) -> None:
     """Give a list these items, also where it comes from."""
     origin = item_origin(row)
     if origin is None:
         announce_items_in_place(row)
-        row[:] = items
+        ItemsPlace(row).write(items)
         return
     if not is_choice(origin):
         _write_in_array(items, origin)
@@ -440,8 +452,18 @@ def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
     others = list(filter(is_valid, places))
     aliases = origin.region.specialization.aliases
     was_reordered, count = is_reordered(container), aliases.reordering_counts[id(container)]
-    set_item(items, container, index)
-    aliases.item_origins.pop(id(items), None)  # code under trace has no such list
+
+    def write() -> None:
+        written = copy_of(items)
+        set_item(written, container, index)
+        aliases.item_origins.pop(id(written), None)  # code under trace has no such list
+
+    if origin.default is None:
+        write()
+    else:
+        stack_entries(container)
+        _branch(origin.condition, write, lambda: None)
+        aliases.renamed_lists[id(origin.default)] = origin.default
     if not was_reordered:
         note_in_place(container)
     aliases.reordering_counts[id(container)] = count
@@ -458,20 +480,44 @@ def _replace_items(row: list[Any], items: list[Any], origin: ItemOrigin) -> None
     """Give a list the items that it has where it comes from, and so the lists that were taken from it."""
     inner = [each for each in valid_origins() if each.container is row]
     if items is not row:
+        items = _keep_parts(row, items, origin)
         record_write(ItemsPlace(row))
-        row[:] = items
+        ItemsPlace(row).write(items)
     note_taken_again(origin)
     for each in inner:
         _replace_items(each.item, _take_again(each), each)
 
 
-def _take_again(origin: ItemOrigin) -> list[Any]:
-    """The items that a list has now where it comes from."""
+def _keep_parts(row: Any, items: Any, origin: ItemOrigin) -> Any:
+    """New items of one of several lists or dicts. A list in it that is one of those at this place stays the object that
+    it is, with its new items."""
+    if not is_choice(origin) or type(row) is TracedSet:
+        return items
+    have_same_keys = list(row) == list(items) if isinstance(row, dict) else len(row) == len(items)
+    if not have_same_keys:
+        return items
+    parts = {id(part): group for part, group in parallel_parts(row, origin.container)}
+    kept = copy_of(items)
+    for key in row if isinstance(row, dict) else range(len(row)):
+        own = item_origin(row[key]) if type(row[key]) in CHANGEABLE else None
+        if own is not None and is_choice(own) and are_same(own.container, parts.get(id(row[key]), ())):
+            _replace_items(row[key], items[key], own)
+            kept[key] = row[key]
+    return kept
+
+
+def _take_again(origin: ItemOrigin) -> Any:
+    """The items that a list, dict or set has now where it comes from."""
     if is_choice(origin):
-        return list(_select_items(origin.container, origin.index))
+        return copy_of(_select_items(origin.container, origin.index))
+    if isinstance(origin.container, dict) and origin.default is not None:
+        taken_item = _branch(
+            origin.condition, lambda: take_entry(origin.container, origin.index), lambda: copy_of(origin.item)
+        )
+        return copy_of(taken_item)
     if isinstance(origin.container, dict):
-        return list(take_entry(origin.container, origin.index))
-    return list(take_item(stack_items(origin.container), place_of(origin)))
+        return copy_of(take_entry(origin.container, origin.index))
+    return copy_of(take_item(stack_items(origin.container), place_of(origin)))
 
 
 def place_of(origin: ItemOrigin) -> Any:

@@ -17,7 +17,7 @@ from .operators import Operators
 from .pushed_items import GeneratorItems, PushedItems
 from .sequences import is_counted, spread_known
 from .state import register_created
-from .trees import is_symbolic
+from .trees import has_symbols, is_symbolic
 
 _PRODUCTS: dict[int, Any] = {2: library.pairs_of_two, 3: library.triples_of_three, 4: library.tuples_of_four}
 """The counterparts of `product`, by the number of its iterables."""
@@ -56,6 +56,7 @@ def replacements(operators: Operators) -> dict[Any, Callable[..., Any]]:
         itertools.chain: _chain,
         itertools.chain.from_iterable: _chain,
         itertools.compress: _compress,
+        itertools.groupby: _group,
         itertools.islice: _slice,
         itertools.pairwise: _pair,
         itertools.product: _product,
@@ -109,6 +110,11 @@ def _chain(operators: Operators, name: Any, *iterables: Any) -> Any:
 
 def _compress(operators: Operators, name: Any, items: Any, selectors: Any) -> Any:
     return _items(library.select_items, items, selectors)
+
+
+def _group(operators: Operators, name: Any, iterable: Any, key: Any = None) -> Any:
+    is_known = not _is_staged(iterable) and not (type(iterable) in (list, tuple) and any(map(has_symbols, iterable)))
+    return NotImplemented if is_known else _items(library.group_items, iterable, key)
 
 
 def _slice(operators: Operators, name: Any, iterable: Any, *bounds: Any) -> Any:

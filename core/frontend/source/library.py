@@ -254,6 +254,12 @@ def pop_entry_or(table, key, default):
     return default
 
 
+def assign_pair(table, pair):
+    """Assign the second item of a pair to an entry of a dict, whose key is the first one."""
+    key, value = pair
+    table[key] = value
+
+
 def update_table(table, pairs):
     """`table.update(pairs)`."""
     for key, value in pairs:
@@ -864,6 +870,20 @@ def pair_each(items):
         if has_previous:
             yield previous, item
         previous, has_previous = item, True
+
+
+def group_items(items, key):
+    """`itertools.groupby(items, key)`, with lists in place of the iterators of groups."""
+    group, previous = [], False
+    for item in items:
+        own = item if key is None else key(item)
+        if group and own != previous:
+            yield previous, group
+            group = []
+        group.append(item)
+        previous = own
+    if group:
+        yield previous, group
 
 
 def slice_until(items, stop, own):

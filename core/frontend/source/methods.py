@@ -23,7 +23,7 @@ from .characters import Characters, as_characters, as_text, is_symbolic_text, re
 from .convert import convert
 from .items import call_on_origin, get_or_default, refresh_taken_items, sort_items, take_out
 from .mathematics import apply_math, check_power
-from .nested_lists import item_origin, note_added_list, note_shared_lists
+from .nested_lists import CHANGEABLE, item_origin, note_added_list, note_shared_lists
 from .open_lists import insert_open_item, stack_items, take_slice
 from .operators import Operators
 from .pushed_items import PushedItems
@@ -43,15 +43,15 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     if current_region() is None:
         return NotImplemented
     owner = getattr(function, "__self__", None)
+    name = getattr(function, "__name__", "")
+    origin = item_origin(owner) if type(owner) in CHANGEABLE and name in _CHANGES else None
+    if origin is not None:
+        with refresh_taken_items():
+            return call_on_origin(origin, lambda option: operators.call(getattr(option, name), *arguments, **keywords))
     if isinstance(owner, dict):
         result = call_dict_method(function.__name__, owner, arguments, keywords)
         if result is not NotImplemented:
             return result
-    name = getattr(function, "__name__", "")
-    origin = item_origin(owner) if type(owner) is list and name in _CHANGES else None
-    if origin is not None:
-        with refresh_taken_items():
-            return call_on_origin(origin, lambda option: operators.call(getattr(option, name), *arguments, **keywords))
     method = _METHODS.get((type(owner), name))
     if method is not None:
         with refresh_taken_items():
@@ -64,8 +64,9 @@ def call_symbolic(operators: Operators, function: Any, arguments: tuple[Any, ...
     return NotImplemented
 
 
-_CHANGES = ("append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort")
-"""The methods of lists that change them."""
+_CHANGES = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort", "popitem", "update"}
+_CHANGES |= {"add", "discard", "intersection_update", "difference_update", "symmetric_difference_update"}
+"""The methods of lists, dicts and sets that change them, but for `setdefault`, which returns an item."""
 _KNOWN_TO_PYTHON = ("append", "appendleft", "clear", "copy", "extend")
 """The methods of lists and deques whose Python implementation is right even if the length is known only at run time."""
 

@@ -10,12 +10,19 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from types import CellType
 from typing import Any, NamedTuple
 
 from ..trace.aliases import RepeatedIndex
 from ..trace.program_builder import RegionBuilder, current_aliases, current_region
-from ..trace.stacked_items import DICT_CLASSES, StackedItems, item_length
+from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, item_length
+from .same_values import is_same_value
 from .state import active_journal, register_created
+
+CHANGEABLE = (list, *DICT_CLASSES, TracedSet)
+"""The classes of items whose changes are written where the item comes from."""
+CALL_ON_ORIGIN: CellType = CellType()
+"""`call_on_origin` of `items.py`, which sets it."""
 
 
 class ItemOrigin(NamedTuple):
@@ -37,6 +44,9 @@ class ItemOrigin(NamedTuple):
     """The region under trace when the item was taken."""
     key: Any = None
     """The key in the dict whose values are the lists that it may be."""
+    condition: Any = None
+    """Where this is false, the item is in no dict: it is the default of `x.get(key, default)`."""
+    default: Any = None
 
 
 def note_origin(item: list[Any], container: Any, index: Any, key: Any = None) -> None:
@@ -52,24 +62,47 @@ def note_origin(item: list[Any], container: Any, index: Any, key: Any = None) ->
     aliases.item_origins[id(item)] = origin
 
 
+def note_default(item: Any, table: dict[Any, Any], key: Any, is_there: Any, default: Any) -> None:
+    """Note that a list, dict or set is the value of a dict at a key where this is true, and else a new one."""
+    note_origin(item, table, key)
+    origins = current_aliases().item_origins
+    origins[id(item)] = origins[id(item)]._replace(condition=is_there, default=default)
+
+
 def note_taken_again(origin: ItemOrigin) -> None:
     """Note that a list has the items that it has where it comes from."""
     origins = origin.region.specialization.aliases.item_origins
     origins[id(origin.item)] = origin._replace(contents=contents_of(origin.container))
 
 
+def copy_of(container: Any) -> Any:
+    """A new list, dict or set with the items of this one."""
+    if isinstance(container, dict):
+        return register_created(dict_like(container, container))
+    if type(container) is not TracedSet:
+        return register_created(list(container))
+    copied = TracedSet()
+    copied.replace(container.content())
+    return register_created(copied)
+
+
 def items_of(container: Any) -> Collection[Any]:
-    """The items of a list, or the values of a dict."""
+    """The items of a list or set, or the values of a dict."""
+    if type(container) is TracedSet:
+        content = container.content()
+        return [content] if isinstance(content, StackedItems) else content
     return container.values() if isinstance(container, dict) else container
 
 
 def contents_of(container: Any) -> list[Any]:
-    """The items of a list, or the values of a dict, and the items of the lists in it."""
-    return [part for item in items_of(container) for part in (item, *(item if type(item) is list else ()))]
+    """The items of a list, or the values of a dict, and the items of the lists, dicts and sets in it."""
+    return [
+        part for item in items_of(container) for part in (item, *(items_of(item) if type(item) in CHANGEABLE else ()))
+    ]
 
 
 def item_origin(item: Any) -> ItemOrigin | None:
-    """Where a list was taken from, if it is still there: a change of the item is one there, too."""
+    """Where a list, dict or set was taken from, if it is still there: a change of the item is one there, too."""
     origin = current_aliases().item_origins.get(id(item))
     return origin if isinstance(origin, ItemOrigin) and is_valid(origin) else None
 
@@ -81,8 +114,8 @@ def is_choice(origin: ItemOrigin) -> bool:
 
 def is_taken_from(item: Any, container: Any, key: Any) -> bool:
     """Whether a list is the item of a list or dict with this symbolic index or key, so that it is there already."""
-    origin = item_origin(item) if type(item) is list else None
-    if origin is None:
+    origin = item_origin(item) if type(item) in CHANGEABLE else None
+    if origin is None or origin.default is not None:
         return False
     if isinstance(container, dict) and is_choice(origin):
         return _is_same(origin.key, key) and are_same(origin.container, list(container.values()))
@@ -93,7 +126,7 @@ def is_taken_from(item: Any, container: Any, key: Any) -> bool:
 
 def was_taken_from(item: Any, container: Any) -> bool:
     """Whether a value is a list that was an item of this one when it was taken, and may have moved since."""
-    origin = current_aliases().item_origins.get(id(item)) if type(item) is list else None
+    origin = current_aliases().item_origins.get(id(item)) if type(item) in CHANGEABLE else None
     return origin is not None and origin.container is container
 
 
@@ -122,7 +155,8 @@ def valid_origins() -> list[ItemOrigin]:
 def find_taken_item(container: Any, index: Any) -> list[Any] | None:
     """The list that was taken from this list or dict at an index or key before: in Python, it is the same object."""
     for origin in valid_origins():
-        if _is_same(origin.index, index) and _is_from(origin, container) and has_fixed_place(origin):
+        is_at_index = _is_same(origin.index, index) and origin.default is None
+        if is_at_index and _is_from(origin, container) and has_fixed_place(origin):
             return origin.item
     return None
 
@@ -153,8 +187,14 @@ def _have_one_length(first: StackedItems, second: StackedItems) -> bool:
 def _is_same(first: Any, second: Any) -> bool:
     """Whether two indices are one number, or one value of the program."""
     value = getattr(second, "_tagloom_value", None)
-    is_same_value = value is not None and getattr(first, "_tagloom_value", None) is value
-    return is_same_value or (type(first) is type(second) is int and first == second)
+    is_one_value = value is not None and getattr(first, "_tagloom_value", None) is value
+    return is_one_value or (type(first) is type(second) is int and first == second)
+
+
+def _is_same_key(first: Any, second: Any) -> bool:
+    """Whether two indices or keys are one number, or one value of the program, or computed alike."""
+    values = getattr(first, "_tagloom_value", None), getattr(second, "_tagloom_value", None)
+    return _is_same(first, second) or (None not in values and is_same_value(*values))
 
 
 def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:
@@ -184,7 +224,7 @@ def note_remaining_share(container: Any) -> None:
 def note_added_list(container: Any, item: Any) -> None:
     """Note that a list or dict gets an item, which is shared if it is a list that is an item already. A loop is traced
     more than once, so that a list from before the loop that each iteration adds is one."""
-    if type(item) is not list:
+    if type(item) not in CHANGEABLE:
         return
     aliases = current_aliases()
     origin = aliases.item_origins.get(id(item))
@@ -201,11 +241,11 @@ def note_assigned_list(container: Any, index: Any, item: Any) -> None:
     aliases = current_aliases()
     _forget_repeated(container, index)
     origin = aliases.item_origins.get(id(item))
-    if origin is None and type(item) is list and not _is_from_here(item):
+    if origin is None and type(item) in CHANGEABLE and not is_from_here(item):
         note_shared_lists(container)  # each iteration of a loop may assign the same list
     elif origin is None or origin.container is not container:
         note_added_list(container, item)
-    elif is_valid(origin) and not _is_same(origin.index, index):
+    elif is_valid(origin) and not _is_same_key(origin.index, index):
         repeated = RepeatedIndex(origin.index, current_region())
         aliases.repeated_indices.setdefault(id(container), []).append(repeated)
 
@@ -229,12 +269,15 @@ def note_assigned_origin(container: Any, index: Any, item: Any) -> None:
     """After an item was stored at an index or key of a list or dict: if it is a new list, note its origin, so that a
     change of it also changes the container there."""
     aliases = current_aliases()
-    is_noted = id(item) in aliases.item_origins or id(container) in aliases.shared_lists
-    if current_region() is not None and type(item) is list and not is_noted:
+    origin = aliases.item_origins.get(id(item))
+    if origin is not None and origin.default is not None and _is_same_key(origin.index, index):
+        origin = origin if origin.container is not container else None  # from here on it is there in any case
+    is_noted = origin is not None or id(container) in aliases.shared_lists
+    if current_region() is not None and type(item) in CHANGEABLE and not is_noted:
         note_origin(item, container, index)
 
 
-def _is_from_here(row: list[Any]) -> bool:
+def is_from_here(row: Any) -> bool:
     """Whether the innermost branch, loop or function under trace has created a list."""
     journal = active_journal()
     return journal is None or id(row) in journal.created_objects
@@ -242,7 +285,7 @@ def _is_from_here(row: list[Any]) -> bool:
 
 def note_stacked_lists(identity: int, content: Any) -> None:
     """Note the lists in the content of a list or dict, given by its identity, before an array holds them."""
-    lists = {id(item): item for item in items_of(content) if type(item) is list}
+    lists = {id(item): item for item in items_of(content) if type(item) in CHANGEABLE}
     if lists:
         current_aliases().stacked_lists.setdefault(identity, {}).update(lists)
 
@@ -263,9 +306,10 @@ def note_outdated(lists: Iterable[list[Any]]) -> None:
 def has_shared_lists(container: Any) -> bool:
     """Whether an item of a list or dict may be one of another list, too, or be in two places."""
     aliases, items = current_aliases(), set(map(id, items_of(container)))
+    origins = (aliases.item_origins[identity] for identity in items & aliases.item_origins.keys())
     return (
-        len(container) != len(items)
-        or any(identity in aliases.item_origins for identity in items)
+        len(items_of(container)) != len(items)
+        or any(origin.container is not container for origin in origins)
         or id(container) in aliases.repeated_indices
         or any(identity in aliases.shared_lists for identity in (id(container), *items))
     )
@@ -291,11 +335,11 @@ def note_list_choice(chosen: Any, number: Any, options: Sequence[Any]) -> None:
         return
     if type(chosen) is list and all(type(option) is list for option in options):
         current_aliases().list_choices[id(chosen)] = ListChoice(chosen, number, tuple(options))
-    for part, parts in _parallel_parts(chosen, options):
+    for part, parts in parallel_parts(chosen, options):
         note_list_choice(part, number, parts)
 
 
-def _parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
+def parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """The parts of a value, each with those at the same place in others that nest alike."""
     kind = type(value)
     if any(type(each) is not kind for each in others):
@@ -304,6 +348,28 @@ def _parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tu
         yield from ((part, tuple(each[k] for each in others)) for k, part in enumerate(value))
     elif kind in DICT_CLASSES and all(each.keys() == value.keys() for each in others):
         yield from ((part, tuple(each[key] for each in others)) for key, part in value.items())
+
+
+def note_options(item: Any, options: Sequence[Any], index: Any, key: Any = None) -> None:
+    """Note the lists, dicts or sets that one may be, and so those in it."""
+    note_origin(item, tuple(options), index, key)
+    for part, parts in parallel_parts(item, options):
+        if type(part) in CHANGEABLE:
+            note_options(part, parts, index)
+
+
+def have_parallel_parts(options: Sequence[Any]) -> bool:
+    """Whether each list, dict and set in these has one at the same place in all others, and no tuple has one."""
+    parts = [part for option in options for part in items_of(option)]
+    if not any(type(part) in (tuple, *CHANGEABLE) for part in parts):
+        return True
+    groups = [group for _, group in parallel_parts(options[0], options)]
+    return len(groups) == len(items_of(options[0])) > 0 and all(
+        type(group[0]) in CHANGEABLE and have_parallel_parts(group)
+        if any(type(part) in (tuple, *CHANGEABLE) for part in group)
+        else True
+        for group in groups
+    )
 
 
 def list_choice(value: Any) -> ListChoice | None:

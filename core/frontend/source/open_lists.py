@@ -44,7 +44,7 @@ from ..trace.stacked_items import (
 )
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, Text, is_text
-from .nested_lists import find_taken_item, note_origin, note_shared_lists
+from .nested_lists import CHANGEABLE, find_taken_item, note_origin, note_shared_lists
 from .raising import located_exception, stage_assertion
 from .state import register_created
 from .trees import Tree, note_copied, note_copied_records, split
@@ -247,8 +247,10 @@ def have_one_structure(trees: Sequence[Tree]) -> bool:
 
 def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
     """Dicts or sets with different keys, as ones whose keys are known only at run time."""
-    if depth or not all(map(has_values_as_keys, values)):
+    if not all(map(has_values_as_keys, values)):
         raise DifferentItems
+    if depth:
+        return _unify_table_columns(values, scopes, depth)
     stacked: list[StackedItems | None] = []
     for value, scope in zip(values, scopes, strict=True):
         with scope():
@@ -267,6 +269,34 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
     return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
 
 
+def _unify_table_columns(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
+    """Dicts or sets that are items of lists, by columns: their entries get one structure, and lengths."""
+    columns = list[StackedItems]()
+    for value, scope in zip(values, scopes, strict=True):
+        with scope():
+            columns.append(_entry_columns(value, depth))
+    unified = _unify_stacked(columns, scopes, depth)
+    if isinstance(values[0], TracedSet):
+        return [TracedSet(stacked=each) for each in unified]
+    return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
+
+
+def _entry_columns(value: Any, depth: int) -> StackedItems:
+    """The entries of dicts by columns, also of dicts that all have the same numbers as keys."""
+    if type(value) is TracedSet and value.stacked_items is not None:
+        return value.stacked_items
+    if has_stacked_entries(value):
+        return value[ENTRIES]  # type: ignore[no-any-return]
+    tree, namespace = split(value), array_namespace()
+    if not all(number_kind(key) is not None for key in value) or not tree.leaves:
+        raise DifferentItems
+    sizes = tree.leaves[0].shape[:depth]
+    keys = namespace.broadcast_to(namespace.asarray(np.array(list(value))), (*sizes, len(value)))
+    parts = pad_lists([split(part) for part in unify_structures(list(value.values()), depth=depth)], depth)
+    rows = [namespace.stack(list(leaves), axis=depth) for leaves in zip(*(part.leaves for part in parts), strict=True)]
+    return StackedItems((keys, unflatten(parts[0].treedef, rows)))
+
+
 def has_values_as_keys(table: Any) -> bool:
     """Whether the keys of a dict, or the items of a set, are numbers, strings and tuples of these: arrays can hold
     them."""
@@ -276,12 +306,13 @@ def has_values_as_keys(table: Any) -> bool:
 
 
 def is_value_key(key: Any) -> bool:
-    """Whether a key is a number, a string that is known, or a tuple of such keys."""
+    """Whether a key is a number, a string, or a tuple of such keys."""
     if type(key) is tuple:
         return bool(key) and all(map(is_value_key, key))
     if isinstance(key, np.bool_ | np.int64 | np.float64):
         return True
-    return type(key) is str or is_string_choice(key) or number_kind(read_variable(key)) is not None
+    is_string = type(key) is str or is_string_choice(key) or isinstance(key, TEXTS)
+    return is_string or number_kind(read_variable(key)) is not None
 
 
 def is_string_choice(key: Any) -> bool:
@@ -296,15 +327,17 @@ def key_kinds(table: Any) -> list[Any]:
     def kinds(key: Any) -> Any:
         if type(key) is tuple:
             return tuple(map(kinds, key))
-        if isinstance(key, str) or is_string_choice(key):
+        if isinstance(key, (str, *TEXTS)) or is_string_choice(key):
             return str
         return None if key is None else leaf_kind(read_variable(key))
 
     if has_stacked_entries(table):
-        return [kinds(table[ENTRIES].columns[0])]
+        return [kinds(table[ENTRIES].columns[0])] if _has_columns(table[ENTRIES]) else []
     if type(table) is TracedSet:
         content = table.content()
-        return [kinds(content.columns)] if isinstance(content, StackedItems) else list(map(kinds, content))
+        if isinstance(content, StackedItems):
+            return [kinds(content.columns)] if _has_columns(content) else []
+        return list(map(kinds, content))
     return list(map(kinds, table))
 
 
@@ -461,6 +494,11 @@ def with_lengths(value: Any) -> Any:
         return [StackedItems((), 0)]
     if type(value) in (list, tuple):
         return type(value)(map(with_lengths, value))
+    if type(value) in DICT_CLASSES and not value:
+        return dict_like(value, {ENTRIES: StackedItems((), 0)})
+    if type(value) is TracedSet:
+        items = stack_table(value)
+        return TracedSet(stacked=StackedItems((), 0) if items is None else items)
     if type(value) in DICT_CLASSES and not has_stacked_entries(value):
         return dict_like(value, {key: with_lengths(part) for key, part in value.items()})
     return value
@@ -644,7 +682,7 @@ def get_open_item(container: Any, index: Any) -> Any:
     if taken_item is not None:
         return taken_item
     item = take_item(stack_items(container) if piece is None else piece, position)
-    if type(item) is list and type(container) is list:
+    if type(item) in CHANGEABLE and type(container) is list:
         note_origin(item, container, index)
     return item
 

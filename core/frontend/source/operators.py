@@ -41,6 +41,7 @@ from .state import (
     Place,
     Undefined,
     Variables,
+    active_journal,
     commit,
     is_unassigned,
     open_journal,
@@ -981,7 +982,9 @@ class Operators(ABC):
         return rest()
 
     def _next(self, iterator: Any, *default: Any) -> Any:
-        record_lasting_effect("an iterator is advanced")
+        journal = active_journal()
+        if journal is not None and id(iterator) not in journal.created_objects:
+            record_lasting_effect("an iterator is advanced")
         return perform(next, iterator, *default)
 
     # Variables

@@ -8,7 +8,7 @@ import heapq
 import itertools
 import math
 import operator
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType, MethodType
 from typing import Any
@@ -176,7 +176,9 @@ class ProgramOperators(Operators):
             pairs = tables.pairs_of(source)
             if isinstance(source, dict) and not tables.is_open_table(source):
                 result.update(source)
-            elif sequences.is_counted(pairs) or isinstance(pairs, PushedItems):
+            elif isinstance(pairs, PushedItems):
+                pairs.push(functools.partial(self._library_call, library.assign_pair, result))
+            elif sequences.is_counted(pairs):
                 self._library_call(library.update_table, result, pairs)
             else:
                 for key, value in self.call(iter, pairs):
@@ -217,8 +219,7 @@ class ProgramOperators(Operators):
     def dict_comprehension(
         self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
     ) -> Any:
-        pairs = self.list_comprehension(iterable, lambda each: list(native(each)), push, has_choices)
-        return self._create_dict(pairs)
+        return self._create_dict(self.generator(iterable, native, push, has_choices))
 
     def set_comprehension(
         self, iterable: Any, native: Callable[[Any], Any], push: Callable[..., Any], has_choices: bool
@@ -415,13 +416,15 @@ class ProgramOperators(Operators):
     def augment(self, symbol: str, left: Any, right: Any) -> Any:
         if symbol == "**":
             mathematics.check_power(left, right)
+        if type(left) in nested_lists.CHANGEABLE and self._change_item(symbol, left, right):
+            return left
         result = tables.operate_on_table(symbol, left, right)
         if result is not NotImplemented:
             return result
         if symbol == "|" and isinstance(left, dict) and any(map(tables.is_open_table, (left, right))):
             self._library_call(library.update_table, left, tables.pairs_of(right))
             return left
-        if type(left) is list and symbol in ("+", "*") and self._change_list(symbol, left, right):
+        if type(left) is list and symbol == "*" and self._repeat_list(left, right):
             return left
         if has_stacked_items(right):
             nested_lists.note_shared_lists(left, right)
@@ -432,15 +435,18 @@ class ProgramOperators(Operators):
         with items.refresh_taken_items():
             return super().augment(symbol, left, right)
 
-    def _change_list(self, symbol: str, changed: list[Any], operand: Any) -> bool:
-        """Perform `changed += operand` or `changed *= operand` of a list that is one of several, or that the run
-        repeats. Returns whether it is such a list."""
+    def _change_item(self, symbol: str, changed: Any, operand: Any) -> bool:
+        """Perform `changed += operand` or the like of a list, dict or set that is an item, or one of several. Returns
+        whether it is."""
         origin = nested_lists.item_origin(changed)
         if origin is not None:
             with items.refresh_taken_items():
                 items.call_on_origin(origin, lambda option: self.augment(symbol, option, operand))
-            return True
-        repeated = self._repeat_items(changed, operand) if symbol == "*" else NotImplemented
+        return origin is not None
+
+    def _repeat_list(self, changed: list[Any], operand: Any) -> bool:
+        """Perform `changed *= operand` of a list that the run repeats. Returns whether it is such a list."""
+        repeated = self._repeat_items(changed, operand)
         if repeated is NotImplemented:
             return False
         announce_items(changed)
@@ -519,6 +525,8 @@ class ProgramOperators(Operators):
                 value.fail()
         if function is iter and len(arguments) == 1 and has_stacked_items(arguments[0]):
             arguments = (list(open_lists.spread_items(arguments[0])),)
+        if function is iter and len(arguments) == 1 and tables.is_open_table(arguments[0]):
+            return tables.TableIterator(*arguments)
         if any(map(tables.is_open_table, arguments)):
             arguments = self._table_arguments(function, arguments)
         if methods.package_of(function) == "numpy" and current_region() is not None:
@@ -550,8 +558,6 @@ class ProgramOperators(Operators):
 
     def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a builtin that iterates over dicts or sets; the order of a set must not matter to it."""
-        if function is iter:
-            tables.refuse_iterator()
         if not any(function is each for each in _ITERATING):
             return arguments
         ignores_order = any(function is each for each in (sorted, sum, min, max, any, all))
@@ -793,9 +799,17 @@ class ProgramOperators(Operators):
         return raising.unwind(number, lambda: self.exception(error()))
 
     def _next(self, iterator: Any, *default: Any) -> Any:
+        if type(iterator) is tables.TableIterator:
+            is_there, item = iterator.take()
+            if not default:
+                raising.stage_assertion(is_there, raising.located_exception(StopIteration()))
+            return self.if_exp(is_there, item, lambda: default[0]) if default else item()
         if isinstance(iterator, PushedItems) and not isinstance(iterator, GeneratorItems):
             return sequences.next_item(self, iterator, *default)
-        return super()._next(iterator, *default)
+        try:
+            return super()._next(iterator, *default)
+        except StopIteration as error:
+            raise raising.located_exception(error) from None
 
     def _quantify(self, decisive: bool, items: Any, /) -> Any:
         if has_stacked_items(items):
@@ -813,6 +827,8 @@ class ProgramOperators(Operators):
             if not default and any(type(getattr(item, "columns", None)) is tuple for item in arguments[0]):
                 return self._library_call(library.extreme_item, arguments[0], key, original is max)
             arguments = (sequences.push_all(arguments[0]),)
+        if len(arguments) == 1 and isinstance(arguments[0], SymbolicRange) and key is not None:
+            arguments = (sequences.push_all(arguments[0]),)
         if len(arguments) == 1 and isinstance(arguments[0], PushedItems):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
         return super()._extremum(original, symbol, *arguments, key=key, **default)
@@ -829,6 +845,11 @@ class ProgramOperators(Operators):
         if isinstance(container, dict) and not is_of_user and self._is_searched(container, index):
             return tables.get_entry(container, index)
         is_computed = not is_of_user and (items.is_symbolic_index(index) or has_stacked_items(container))
+        makes_sets = (
+            type(container) is defaultdict and container.default_factory is set and current_region() is not None
+        )
+        if makes_sets and not is_computed and index not in container:
+            self.assign_item(tables.create_set(), container, index)
         result = items.get_item(container, index) if is_computed else super().get_item(container, index)
         if isinstance(container, Symbol | np.ndarray) and not is_basic_key(index):
             return array_writes.as_mutable(result)
@@ -841,8 +862,8 @@ class ProgramOperators(Operators):
         """Whether the program must search the entries of a dict for a key, of which it may get one."""
         if tables.is_open_table(table):
             return True
-        is_missing = hasattr(type(table), "__missing__") or type(key) is tuple
-        return is_missing and tables.is_symbolic_key(key) and tables.may_grow(table, key)
+        is_searched = hasattr(type(table), "__missing__") or type(key) is tuple or is_symbolic_text(key)
+        return is_searched and tables.is_symbolic_key(key) and tables.may_grow(table, key)
 
     def assign_item(self, value: Any, container: Any, key: Any) -> None:
         """`container[key] = value`, of no class of the user."""
@@ -862,7 +883,8 @@ class ProgramOperators(Operators):
         if isinstance(container, dict) and user_method(container, "__delitem__") is None:
             is_found = tables.is_symbolic_key(key) and tables.may_grow(container, key)
             if is_found or tables.is_open_table(container):
-                tables.delete_entry(container, key)
+                with items.refresh_taken_items():
+                    tables.delete_entry(container, key)
                 return
         super().delete_item(container, key)
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError
-from ...ops.op import OPS, Attributes
-from ...program.program import Location, Node, Operand, UniqueNames
+from ...ops.op import Attributes
+from ...program.program import Location, UniqueNames
 from ...types import Type
 from ...value import Literal
 from ..eager.gradients import call_as_one_step
@@ -73,9 +73,18 @@ from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol, array_namespace
 from .array_writes import check_not_copied, is_created, make_value
 from .choices import created_attributes, like_model, unify_options
-from .nested_lists import is_choice, item_origin, note_list_choice, note_origin, note_stacked_lists
+from .nested_lists import (
+    CHANGEABLE,
+    have_parallel_parts,
+    is_choice,
+    item_origin,
+    note_list_choice,
+    note_options,
+    note_stacked_lists,
+)
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
 from .raising import is_raised, raise_from_here, stage_failure, unreached_operand
+from .same_values import defining_node, input_value, is_same_value, origin_of
 from .sole_names import (
     LoopListChange,
     has_other_name,
@@ -326,11 +335,11 @@ def assume(predicate: TracedOperand, outcome: bool) -> Iterator[None]:
     assumptions = [*_ASSUMPTIONS.get(), (predicate, outcome)]
     negation: TracedOperand | None = predicate
     while isinstance(negation, TracedValue):
-        origin = _origin(negation)
-        node = _defining_node(origin)
+        origin = origin_of(negation)
+        node = defining_node(origin)
         if node is None or node.op != "logical_not":
             break
-        negation, outcome = _input_value(origin.region, node.inputs[0]), not outcome
+        negation, outcome = input_value(origin.region, node.inputs[0]), not outcome
         assumptions += [] if negation is None else [(negation, outcome)]
     token = _ASSUMPTIONS.set(tuple(assumptions))
     try:
@@ -345,48 +354,8 @@ def is_assumed(condition: tuple[Any, bool] | None) -> bool:
     if condition is None:
         return False
     return any(
-        outcome is condition[1] and _is_same_value(predicate, condition[0]) for predicate, outcome in _ASSUMPTIONS.get()
+        outcome is condition[1] and is_same_value(predicate, condition[0]) for predicate, outcome in _ASSUMPTIONS.get()
     )
-
-
-def _is_same_value(left: TracedOperand | None, right: TracedOperand | None, depth: int = 4) -> bool:
-    """Whether two operands are one value, or pure ops compute both from the same values."""
-    if not isinstance(left, TracedValue) or not isinstance(right, TracedValue):
-        return isinstance(left, Literal) and left == right
-    left, right = _origin(left), _origin(right)
-    if left is right:
-        return True
-    nodes = _defining_node(left), _defining_node(right)
-    if depth == 0 or nodes[0] is None or nodes[1] is None or nodes[0].op not in OPS:
-        return False
-    is_alike = nodes[0].op == nodes[1].op and nodes[0].attributes == nodes[1].attributes
-    return (
-        is_alike
-        and len(nodes[0].inputs) == len(nodes[1].inputs)
-        and all(
-            _is_same_value(_input_value(left.region, first), _input_value(right.region, second), depth - 1)
-            for first, second in zip(nodes[0].inputs, nodes[1].inputs, strict=True)
-        )
-    )
-
-
-def _origin(value: TracedValue) -> TracedValue:
-    """The value that this one captures, in the region that computes it."""
-    outer = next((outer for outer, inner in value.region.captures.items() if inner is value), None)
-    return value if outer is None else _origin(outer)
-
-
-def _defining_node(value: TracedValue) -> Node | None:
-    return next(
-        (node for node in value.region.nodes if any(result.name == value.name for result in node.results)), None
-    )
-
-
-def _input_value(region: RegionBuilder, operand: Operand) -> TracedOperand | None:
-    if isinstance(operand, Literal):
-        return operand
-    captured = (value for value in region.captures.values() if value.name == operand)
-    return region.values.get(operand) or next(captured, None)
 
 
 def trace_stateful_branch(
@@ -488,7 +457,7 @@ class _Merger:
         """For each key its content, or a Tree with the numbers of pairs as `_Selected` leaves."""
         self.options: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         """For each key of a Tree the contents in both branches."""
-        self.older_lists: dict[tuple[Any, ...], tuple[Sequence[list[Any]], Any]] = {}
+        self.older_lists: dict[tuple[Any, ...], tuple[Sequence[Any], Any]] = {}
         """For each key of a variable or result that is one of several lists from before the conditional, these lists,
         and the number of the one that it is, which may be `_Selected`."""
         self.sole_names: dict[tuple[Any, ...], tuple[Any, Any]] = {}
@@ -552,10 +521,12 @@ class _Merger:
         choices = [_older_options(*each) for each in (then, otherwise)]
         if choices[0] is None or choices[1] is None:
             return
+        options = list({id(each): each for choice in choices if choice is not None for each in choice.options}.values())
+        if len({type(each) for each in options}) > 1 or not have_parallel_parts(options):
+            return
         if choices[0].index is choices[1].index is None:
             self.older_lists[key] = (otherwise[0], then[0]), to_kind(Symbol(self.predicate), "i")  # type: ignore[arg-type]
             return
-        options = list({id(each): each for choice in choices if choice is not None for each in choice.options}.values())
         numbers = list[TracedOperand]()
         for region, choice in zip(self.regions, choices, strict=True):
             assert choice is not None, "both are"
@@ -708,7 +679,7 @@ class _Merger:
                 if key in self.older_lists:
                     options, number = self.older_lists[key]
                     number = symbols[number.number] if isinstance(number, _Selected) else number
-                    note_origin(piece, tuple(options), number)
+                    note_options(piece, options, number)
             if key in self.reasons:
                 label, reason = self.reasons[key]
                 condition = self.conditions.get(key)
@@ -743,30 +714,24 @@ class _Merger:
 
 
 class _OlderOptions(NamedTuple):
-    """The lists from before a conditional that a value may be."""
+    """The lists, dicts or sets from before a conditional that a value may be."""
 
-    options: Sequence[list[Any]]
+    options: Sequence[Any]
     index: Any
-    """The index of the list that it is; None if there is one."""
+    """The index of the one that it is; None if there is one."""
 
 
 def _older_options(value: Any, branch: TracedBranch) -> _OlderOptions | None:
-    """The lists without lists in them, which a branch has not created, that a value may be at its end; None if they
-    are not known."""
-    origin = item_origin(value) if type(value) is list else None
+    """The lists, dicts or sets, which a branch has not created, that a value may be at its end; None if they are not
+    known."""
+    origin = item_origin(value) if type(value) in CHANGEABLE else None
+    choice = _OlderOptions([value], None)
     if origin is not None and is_choice(origin):
-        options, index = origin.container, origin.index
-        return _OlderOptions(options, index) if all(_is_older_list(each, branch) for each in options) else None
-    return _OlderOptions([value], None) if _is_older_list(value, branch) else None
-
-
-def _is_older_list(value: Any, branch: TracedBranch) -> bool:
-    return (
-        type(value) is list
-        and not branch.is_new(value)
-        and not is_one_of_several(value)
-        and not any(isinstance(item, (list, tuple, *DICT_CLASSES)) for item in value)
+        choice = _OlderOptions(origin.container, origin.index)
+    is_older = all(
+        type(each) in CHANGEABLE and not branch.is_new(each) and not is_one_of_several(each) for each in choice.options
     )
+    return choice if is_older else None
 
 
 def _closed_sources(
@@ -928,6 +893,8 @@ class _LoopState:
         """The identities of arrays of which only this loop has copies."""
         self.first_lists: dict[tuple[Any, ...], Any] = {}
         """By the keys of places, the lists at the start that have no other name."""
+        self.outer_copies: dict[tuple[Any, ...], Any] = {}
+        """By the keys of places, those of these lists that a loop around this one carries as copies, as `LoopList`."""
         self.first_contents: dict[tuple[Any, ...], Any] = {}
         """The content of each place at the start."""
         self.renamed_lists: list[Any] = []
@@ -956,16 +923,20 @@ class _LoopState:
     def note_first_list(self, place: Place, content: Any) -> None:
         """Note a list at the start that has no other name, before it is copied."""
         self.first_contents.setdefault(place.key, content)
-        if not isinstance(place, ItemsPlace) and has_sole_name(content):
-            self.first_lists.setdefault(place.key, content)
+        if not isinstance(place, ItemsPlace) and has_sole_name(content) and place.key not in self.first_lists:
+            self.first_lists[place.key] = content
+            self.outer_copies[place.key] = next(loop_lists_of(content), None)
 
     def can_own_list(self, place: Place) -> bool:
         """Whether a variable may become the sole name of its list; it is not yet."""
         return place.key not in self.list_refusals and place.key in self.first_lists
 
     def add_own_list(self, change: LoopListChange) -> None:
-        """Let a list be one that only its variable names, so that an iteration may change it."""
+        """Let a list be one that only its variable names, so that an iteration may change it. Raises LoopListChange
+        for a list that a loop around this one must own before."""
         place = change.copy.place
+        if self.outer_copies.get(place.key) is not None:
+            raise LoopListChange(self.outer_copies[place.key], change.refusal)
         carried = self.carried_places.get(place.key)
         if carried is None:
             self.constants.pop(place.key, None)
@@ -1139,7 +1110,7 @@ def stage_loop(
         state.add(place, place.read())
     while True:
         staged = _StagedLoop(test, body, variables, start, state)
-        snapshot = region.snapshot()
+        snapshot, outdated = region.snapshot(), dict(current_aliases().outdated_lists)
         try:
             state.check_initial_arrays()
             state.check_own_lists()
@@ -1149,41 +1120,47 @@ def stage_loop(
             is_caught = catching_try(type(error)) is not None and is_of_user(error)
             if not (is_caught or is_raised(error)):
                 raise
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             variables.write(start)
             stage_branch(test(), body, _do_nothing, variables)  # a loop that always raises makes at most one iteration
             return
         except _NumberWidening as widening:
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.widen(widening)
         except _StructureChange as change:
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.change_structure(change, region.specialization)
         except _ArrayCopy as copy:
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.note_copies(copy)
         except _StateGrowth as growth:
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.grow(growth)
         except CopiedArrayChange as change:
             if change.copy.loop is not state:
                 raise
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.add_own_array(change)
         except _ListRenaming as renaming:
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.renamed_lists += renaming.lists
             _count_list_trace(region.specialization, state.location)
         except LoopListChange as change:
             if change.copy.loop is not state:
                 raise
-            region.rewind(snapshot)
+            _rewind(region, snapshot, outdated)
             state.add_own_list(change)
             _count_list_trace(region.specialization, state.location)
         finally:
             variables.write(start)
     state.is_traced = False
     staged.write_results(results)
+
+
+def _rewind(region: RegionBuilder, snapshot: Any, outdated: dict[int, Any]) -> None:
+    """Undo a trace of a loop, before it is traced again: no list has changed in it."""
+    region.rewind(snapshot)
+    current_aliases().outdated_lists = dict(outdated)
 
 
 def _count_list_trace(function: Specialization, location: Location | None) -> None:

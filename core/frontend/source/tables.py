@@ -8,6 +8,7 @@ tracing, and tuples of these.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, KeysView, ValuesView
 from types import FunctionType
@@ -29,20 +30,30 @@ from ..trace.stacked_items import (
     has_stacked_items,
 )
 from ..trace.symbol import array_namespace
+from ..trace.text import AS_CHARACTERS, TEXTS, is_text
 from ..trace.unusable_value import UnusableValue
 from . import library
+from .choices import code_points_of_strings
 from .convert import convert
 from .nested_lists import (
+    CALL_ON_ORIGIN,
+    CHANGEABLE,
+    copy_of,
     find_taken_item,
+    is_from_here,
+    item_origin,
     note_added_list,
     note_assigned_list,
     note_assigned_origin,
+    note_default,
     note_origin,
     note_shared_lists,
     note_stacked_lists,
+    was_taken_from,
 )
 from .open_lists import (
     DifferentItems,
+    get_open_item,
     has_values_as_keys,
     is_value_key,
     item_count,
@@ -60,8 +71,8 @@ from .open_lists import (
 from .raising import located_exception, stage_assertion
 from .ranges import CountedRange
 from .staging import stage_branch
-from .state import CONTAINERS, Variables, register_created
-from .trees import is_symbolic, note_rebuilt, split
+from .state import CONTAINERS, Variables, active_journal, record_lasting_effect, register_created
+from .trees import is_rebuilt, is_symbolic, note_rebuilt, split
 from .writes import announce_items
 
 
@@ -75,7 +86,7 @@ def is_symbolic_key(key: Any) -> bool:
     """Whether a key, or a part of it, is known only when the program runs."""
     if type(key) is tuple:
         return any(map(is_symbolic_key, key))
-    return is_symbolic(read_variable(key))
+    return isinstance(key, TEXTS) or is_symbolic(read_variable(key))
 
 
 def may_grow(table: Any, key: Any) -> bool:
@@ -139,7 +150,7 @@ class LiveEntries(CountedRange):
             _refuse_changed_loop()
         item = note_rebuilt(take_item(rows, position))
         row = item[1] if self.view.part == "items" else item
-        if self.view.part != "keys" and type(row) is list:
+        if self.view.part != "keys" and type(row) in CHANGEABLE:
             note_origin(row, self.view.table, take_item(_keys(stack_table(self.view.table)), position))  # type: ignore[arg-type]
         return item
 
@@ -174,14 +185,35 @@ def _refuse_changed_loop() -> NoReturn:
     )
 
 
-def refuse_iterator() -> NoReturn:
-    """Raise the error of `iter(table)`."""
-    raise Invalid(
-        "iter() takes no dict or set whose keys are known only at run time",
-        rule="F4",
-        where=user_location(),
-        hint="write a loop, or take an item of list(x)",
-    )
+class TableIterator(UnusableValue):
+    """`iter(table)`, for `next`: the keys, values or items that a dict or view has when the iterator is made."""
+
+    __slots__ = ("position", "rows")
+
+    def __init__(self, table: Any) -> None:
+        if type(table) is TracedSet:
+            iter(table)  # a set has no order
+        self.rows, self.position = rows_of(table), 0
+        register_created(self)
+
+    def take(self) -> tuple[Any, Callable[[], Any]]:
+        """Whether there is a next item, and a function that gives it."""
+        journal, position = active_journal(), self.position
+        if journal is not None and id(self) not in journal.created_objects:
+            record_lasting_effect("an iterator is advanced")
+        self.position += 1
+        return item_count(self.rows) > position, lambda: get_open_item(self.rows, position)
+
+    def fail(self, *arguments: object, **options: object) -> NoReturn:
+        """Raise the error of a use other than `next`."""
+        raise Invalid(
+            "iter() of a dict whose keys are known only at run time is used other than by next()",
+            rule="F4",
+            where=user_location(),
+            hint="write a loop, or take an item of list(x)",
+        )
+
+    __repr__ = __str__ = fail
 
 
 def rows_of(table: Any) -> list[Any]:
@@ -217,12 +249,33 @@ class _KeyPosition(NamedTuple):
 def _find(keys: StackedItems, key: Any) -> _KeyPosition:
     """The position of a key among these."""
     namespace, count = array_namespace(), item_count([keys])
-    tree, own = split(keys.columns), split(_lookup_key(key))
+    is_equal = _is_equal(keys.columns, _lookup_key(key))
+    if is_equal is False:
+        return _KeyPosition(count, count)
+    is_key = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
+    return _KeyPosition(namespace.argmax(is_key), count)
+
+
+def find_known_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
+    """The position of a symbolic key among those of a dict, which are known, and whether it is there."""
+    place = _find(StackedItems(stack_items([(each,) for each in table]).columns[0]), key)
+    return place.position, place.is_there
+
+
+def _is_equal(columns: Any, key: Any) -> Any:
+    """For each row of columns whether it is a key; False where no row can be."""
+    namespace = array_namespace()
+    if type(columns) is type(key) is tuple and any(map(_is_text, (*columns, *key))):
+        parts = [_is_equal(*pair) for pair in zip(columns, key, strict=True)] if len(columns) == len(key) else [False]
+        return False if any(part is False for part in parts) else functools.reduce(namespace.logical_and, parts)
+    if _is_text(columns) or _is_text(key):
+        return _is_equal_text(columns, key) if is_text(columns) and is_text(key) else False
+    tree, own = split(columns), split(key)
     if tree.treedef != own.treedef:
         try:
-            parts = unify_structures([keys.columns, stack_items([key]).columns], depth=1)
+            parts = unify_structures([columns, stack_items([key]).columns], depth=1)
         except (DifferentItems, Invalid):
-            return _KeyPosition(count, count)
+            return False
         tree, own = map(split, parts)
         own = own._replace(leaves=[leaf[0] for leaf in own.leaves])
     is_equal: Any = None
@@ -233,8 +286,24 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
             stage_assertion(leaf == leaf, located_exception(error))
         part = namespace.equal(lift(column, *kinds), lift(leaf, *kinds))
         is_equal = part if is_equal is None else namespace.logical_and(is_equal, part)
-    is_key = namespace.concat([namespace.astype(is_equal, dtypes.int64), namespace.ones(1, dtype=dtypes.int64)])
-    return _KeyPosition(namespace.argmax(is_key), count)
+    return is_equal
+
+
+def _is_text(part: Any) -> bool:
+    """Whether a part of a key, or a column of them, is a string whose characters only the run knows."""
+    return isinstance(part, TEXTS)
+
+
+def _is_equal_text(columns: Any, key: Any) -> Any:
+    """For each string in a column, filled up with zeros, whether it has the characters of a key."""
+    namespace = array_namespace()
+    rows = stack_items(code_points_of_strings(columns).codes, 1)
+    codes = AS_CHARACTERS.cell_contents(key).codes
+    size = item_count(codes)
+    zeros = namespace.zeros(rows.columns.shape[1], dtype=dtypes.int64)
+    characters = namespace.concat([stack_items(codes).columns, zeros]) if codes else zeros
+    is_equal = namespace.all(rows.columns == characters[: rows.columns.shape[1]], axis=1)
+    return is_equal & (namespace.equal(rows.columns.shape[1] if rows.lengths is None else rows.lengths, size))
 
 
 def _lookup_key(key: Any) -> Any:
@@ -242,6 +311,8 @@ def _lookup_key(key: Any) -> Any:
     (F4) for an object that may equal a number."""
     if isinstance(key, tuple) and type(key).__eq__ is tuple.__eq__:
         return tuple(map(_lookup_key, key))
+    if isinstance(key, TEXTS):
+        return AS_CHARACTERS.cell_contents(key)
     if key is None or isinstance(key, str | bytes) or is_value_key(key):
         return key
     if isinstance(key, CONTAINERS):
@@ -315,22 +386,48 @@ def _set_entries(table: dict[Any, Any], entries: StackedItems) -> None:
     dict.__setitem__(table, ENTRIES, entries)
 
 
+def stack_entries(table: dict[Any, Any]) -> None:
+    """Give a dict that has entries stacked ones."""
+    entries = stack_table(table)
+    assert entries is not None, "it has entries"
+    if not has_stacked_entries(table):
+        note_stacked_lists(id(table), table)
+        announce_items(table)
+        _set_entries(table, entries)
+
+
 def get_entry(table: dict[Any, Any], key: Any) -> Any:
     """`table[key]`. A missing key is a trap, a KeyError; a Counter has 0 for it, and a defaultdict adds it."""
     if isinstance(table, Counter):
         return get_entry_or(table, key, 0)
     if isinstance(table, defaultdict) and table.default_factory is not None:
-        factory = table.default_factory
+        factory = create_set if table.default_factory is set else table.default_factory
         return set_default(table, key, compute=convert(factory) if type(factory) is FunctionType else factory)
     taken_item = find_taken_item(table, key)
     return _note_value(table, key, get_entry_or(table, key, fail=_fail(key))) if taken_item is None else taken_item
 
 
 def _note_value(table: dict[Any, Any], key: Any, value: Any) -> Any:
-    """Note that a value, if it is a list, is that of a table at a key; returns it."""
-    if type(value) is list and has_stacked_entries(table):
+    """Note that a value, if it can change, is that of a table at a key; returns it."""
+    if type(value) in CHANGEABLE and has_stacked_entries(table):
         note_origin(value, table, key)
     return value
+
+
+def _get(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
+    """`table.get(key, default)`. A change of the list, dict or set that it returns changes the entry, if there is
+    one."""
+    taken_item, entries = find_taken_item(table, key), stack_table(table)
+    if entries is None:
+        return default
+    place = _find(_keys(entries), key)
+    values = (lambda: take_item(_values(entries), place.position)) if taken_item is None else (lambda: taken_item)
+    result = _branch(place.is_there, values, lambda: default)
+    if type(result) in CHANGEABLE and type(result) is type(default) and is_from_here(default) and is_rebuilt(result):
+        note_default(result, table, key, place.is_there, default)
+    else:
+        note_shared_lists(table)  # what it returns may be a list of the table, or the default
+    return result
 
 
 def take_entry(table: dict[Any, Any], key: Any) -> Any:
@@ -351,15 +448,20 @@ def get_entry_or(table: dict[Any, Any], key: Any, default: Any = None, fail: Cal
 
 def set_entry(table: dict[Any, Any], key: Any, value: Any) -> None:
     """`table[key] = value`."""
+    origin = item_origin(table)
+    if origin is not None:
+        CALL_ON_ORIGIN.cell_contents(origin, lambda option: set_entry(option, key, value))
+        return
     note_assigned_list(table, key, value)
     note_stacked_lists(id(table), [*table.values(), value])
     announce_items(table)
     _check_kinds(table, key)
-    entries = stack_table(table)
+    key = _lookup_key(key)
+    entries, stored = stack_table(table), copy_of(value) if was_taken_from(value, table) else value
     if entries is None:
-        _set_entries(table, stack_items([(key, value)]))
+        _set_entries(table, stack_items([(key, stored)]))
     else:
-        _set_entries(table, _append(entries, (key, value), _find(_keys(entries), key), replaces=True))
+        _set_entries(table, _append(entries, (key, stored), _find(_keys(entries), key), replaces=True))
     note_assigned_origin(table, key, value)
 
 
@@ -368,11 +470,16 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Cal
     taken_item = find_taken_item(table, key)
     if taken_item is not None:
         return taken_item
+    origin = item_origin(table)
+    if origin is not None:
+        CALL_ON_ORIGIN.cell_contents(origin, lambda option: set_default(option, key, value, compute))
+        return _note_value(table, key, take_entry(table, key))
     if compute is None:
         note_added_list(table, value)
     note_stacked_lists(id(table), [*table.values(), value])
     announce_items(table)
     _check_kinds(table, key)
+    key = _lookup_key(key)
     entries, otherwise = stack_table(table), compute or (lambda: value)
     if entries is None:
         value = otherwise()
@@ -386,6 +493,10 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Cal
 
 def delete_entry(table: dict[Any, Any], key: Any) -> None:
     """`del table[key]`. A missing key is a trap, a KeyError, but in a Counter."""
+    origin = item_origin(table)
+    if origin is not None:
+        CALL_ON_ORIGIN.cell_contents(origin, lambda option: delete_entry(option, key))
+        return
     announce_items(table)
     entries, is_required = stack_table(table), not isinstance(table, Counter)
     if entries is None:
@@ -433,8 +544,7 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
     takes_key = name in ("get", "pop", "setdefault") and len(key) == 1 and not keywords
     if takes_key and (is_open or (is_symbolic_key(key[0]) and may_grow(table, key[0]))):
         if name == "get":
-            note_shared_lists(table)  # what it returns may be a list of the table, or the default
-            return get_entry_or(table, *arguments)
+            return _get(table, *arguments)
         if name == "setdefault":
             return set_default(table, *arguments)
         return convert(library.pop_entry if len(arguments) == 1 else library.pop_entry_or)(table, *arguments)  # type: ignore[arg-type]
@@ -528,7 +638,7 @@ def _add(items: TracedSet, item: Any) -> None:
     if not may_grow(items, item):
         _refuse_key()
     _check_kinds(items, item)
-    stacked = stack_table(items)
+    item, stacked = _lookup_key(item), stack_table(items)
     rows = stack_items([item]) if stacked is None else _append(stacked, item, _find(stacked, item), replaces=False)
     items.replace(rows)
 
@@ -584,6 +694,8 @@ _COMBINATIONS: dict[str, Callable[..., Any]] = {
     "difference": library.set_difference,
     "symmetric_difference": library.set_symmetric_difference,
 }
+_SET_CHANGES = {"add", "discard", "remove", "clear", "pop", "update", "|=", "&=", "-=", "^="}
+_SET_CHANGES |= {"intersection_update", "difference_update", "symmetric_difference_update"}
 _SYMBOLS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric_difference"}
 
 
@@ -628,6 +740,10 @@ def _replace(items: TracedSet, result: Any) -> TracedSet:
 
 def call_set_method(name: str, items: TracedSet, *arguments: Any) -> Any:
     """A method of a set that code under trace has created."""
+    origin = item_origin(items) if name in _SET_CHANGES else None
+    if origin is not None:
+        result = CALL_ON_ORIGIN.cell_contents(origin, lambda option: call_set_method(name, option, *arguments))
+        return items if name.endswith("=") else result
     if name == "contains":
         return has_key(items, *arguments) if items.stacked_items is not None else set.__contains__(items, *arguments)
     if name in ("add", "discard", "remove"):

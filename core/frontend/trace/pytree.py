@@ -456,7 +456,9 @@ def trim_lists(structure: TreeDef, leaves: Sequence[Any]) -> tuple[TreeDef, Sequ
         if part.size or part.container is not StackedItems:  # a list without columns is empty
             children.append((key, part))
             trimmed += own_leaves
-    return replace(structure, children=tuple(children)), trimmed
+    keys = {key for key, _ in children}
+    key_order = tuple(key for key in structure.key_order if key in keys)
+    return replace(structure, children=tuple(children), key_order=key_order), trimmed
 
 
 def has_lengths(structure: TreeDef) -> bool:
@@ -485,7 +487,7 @@ def _column_items(column: Any) -> Any:
 
 def _known_key(key: Any) -> Any:
     """A key of a dict, or an item of a set, with numbers and strings of Python."""
-    if type(key) is Choice:
+    if isinstance(key, (Choice, *TEXTS)):
         return resolve_parts(key)
     return tuple(map(_known_key, key)) if type(key) is tuple else np.asarray(key).item()
 
@@ -493,8 +495,8 @@ def _known_key(key: Any) -> Any:
 def read_variables(value: object) -> Any:
     """A nested value in which the current values of variables replace the variables, and deferred values have their
     nodes."""
-    if value is None:
-        return None
+    if value is None or type(value) is TracedSet:  # a set has no variables
+        return value
     leaves, structure = flatten(value, keep_variables=True)
     return unflatten(structure, map(read_variable, leaves)) if any(map(is_read, leaves)) else value
 
@@ -962,7 +964,7 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
         return kind(parts["codes"] if issubclass(kind, CodePoints) else tuple(parts.values()))
     if kind is TracedSet:
         result = TracedSet()
-        result.replace(parts["items"])
+        result.replace(parts.get("items", frozenset()))
         return result
     fields = {str(key): part for key, part in parts.items()}
     instance = kind(**fields)

@@ -138,3 +138,72 @@ def write_group_program(draw: Draw) -> PythonProgram:
     ]
     body = "\n".join(f"    {line}" for line in lines)
     return PythonProgram(f"from collections import defaultdict\n\n\ndef f(n, p, i):\n{body}\n", ((4, 1, 2), (3, 2, 0)))
+
+
+_NESTINGS = (
+    "d[{k}][{j}] = {e}",
+    "d[{k}][{j}] = {e}",
+    "d.setdefault({k}, {{}})[{j}] = {e}",
+    "row = d[{k}]",
+    "row[{j}] = {e}",
+    "row = d.get({k}, {{}})",
+    "row = d.get({k}, {{}})\nrow[{j}] = {e}\nd[{k}] = row",
+    "row = row if p > 1 else d[{k}]",
+    "row = {{{k}: {e}}}",
+    "d[{k}] = row",
+    "d[{k}] = {{}}",
+    "d[{k}] = {{{j}: t}}",
+    "d[{k}], d[{j}] = d[{j}], d[{k}]",
+    "if {j} in d[{k}]: del d[{k}][{j}]",
+    "if {k} in d: del d[{k}]",
+    "t += d[{k}].pop({j}, 0)",
+    "t += d[{k}].get({j}, 0) + len(d[{k}])",
+    "d[{k}].update({{{j}: {e}, {k}: t}})",
+    "for v in d.values(): t += sum(v.values())",
+    "for k, v in d.items(): v[k] = t",
+    "for j in range(n): d[j % 2][j] = t",
+    "if p > 1: d[{k}][{j}] = {e}",
+    "s[{k}].add({e})",
+    "s[{k}].discard({j})",
+    "s[{k}] |= s[{j}]",
+    "s[{k}] = s[{k}] | {{{e}}}",
+    "names = s[{k}]",
+    "names.add({e})",
+    "t += {e} in s[{k}]",
+    "rows[{k} % len(rows)][{j}] = {e}",
+    "rows.append({{{k}: t}})",
+    "rows[-1][{j}] = {e}",
+    "row = rows[{k} % len(rows)]",
+    "for each in rows: each[{j}] = len(each)",
+    "pair['a' if {k} > 1 else 'b']['c'] += {e}",
+    "pair['a']['x'] = {e}",
+    "chosen = pair['a'] if {k} > 1 else pair['b']\nchosen['c'] = {e}",
+    "words[f'k{{{k}}}'] = {e}",
+    "words[f'k{{{k}}}'] = words.get(f'k{{{j}}}', 0) + 1",
+    "if f'k{{{k}}}' in words: del words[f'k{{{k}}}']",
+    "t += next(iter(words.values()), 0)",
+)
+"""Statements on `d`, a dict of dicts, `s`, a dict of sets, `rows`, a list of dicts, `pair`, a dict of two dicts with
+known keys, `words`, a dict whose keys are strings, the dict `row`, the set `names` and the number `t`."""
+
+
+def write_nested_program(draw: Draw) -> PythonProgram:
+    """A function `f(n, p, i)` of dicts and sets in dicts and lists, which change and may have other names."""
+
+    def statement() -> list[str]:
+        text = _NESTINGS[draw(0, len(_NESTINGS) - 1)]
+        keys = "0", "1", "p", "n", "i"
+        return text.format(e=("7", "n", "p + 1", "t")[draw(0, 3)], k=keys[draw(0, 4)], j=keys[draw(0, 4)]).split("\n")
+
+    statements = [line for _ in range(draw(2, 5)) for line in statement()]
+    if draw(0, 2) == 0:
+        statements = ["for i in range(n):", *(f"    {line}" for line in statements)]
+    lines = [
+        "d, s, rows, row, names, t = defaultdict(dict), defaultdict(set), [{} for _ in range(n)], {}, set(), 0",
+        "pair, words = {'a': {'c': 1}, 'b': {'c': n}}, {'k1': 2}",
+        "for j in range(n + 2): d[j % 3][j] = j",
+        *statements,
+        "return dict(d), {k: sorted(v) for k, v in s.items()}, rows, row, sorted(names), pair, words, t",
+    ]
+    body = "\n".join(f"    {line}" for line in lines)
+    return PythonProgram(f"from collections import defaultdict\n\n\ndef f(n, p, i):\n{body}\n", ((4, 1, 2), (3, 2, 0)))

@@ -529,13 +529,13 @@ TWINS: dict[str, tuple[Callable[[MonkeyPatch], None], Callable[..., Any]]] = {
     "the two lists of a branch are in the wrong order": (
         lambda patch: patch.setattr(
             staging,
-            "note_origin",
-            lambda item, options, index, note=staging.note_origin: note(item, options[::-1], index),
+            "note_options",
+            lambda item, options, index, note=staging.note_options: note(item, options[::-1], index),
         ),
         both_names_grow,
     ),
     "a repeated list is a new one": (
-        lambda patch: patch.setattr(program_operators.ProgramOperators, "_change_list", lambda *operands: False),
+        lambda patch: patch.setattr(program_operators.ProgramOperators, "_repeat_list", lambda *operands: False),
         repeated_by_the_run,
     ),
     "the options of a copied list are not noted": (

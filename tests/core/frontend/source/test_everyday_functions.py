@@ -22,6 +22,7 @@ from support.programs.everyday import (
     objects,
     operators,
     projects,
+    puzzles,
     scripts,
     searches,
     sequences,
@@ -47,6 +48,7 @@ SUBJECTS = (
     textbook,
     exercises,
     homework,
+    puzzles,
 )
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)

@@ -121,6 +121,17 @@ def neighbours(n):
     return rises, from_generator, [a + b for a, b in itertools.zip_longest(range(n), range(3), fillvalue=-1)]
 
 
+def groups(n):
+    squares = [k * k % 3 for k in range(n)]
+    runs = [(k, len(list(group))) for k, group in itertools.groupby(squares)]
+    sums = {k: sum(group) for k, group in itertools.groupby(range(n), key=lambda k: k // 2)}
+    return runs, sums, [max(group) for _, group in itertools.groupby([n, n, 7])]
+
+
+def extremes_by_key(n):
+    return min(range(n + 1), key=lambda k: (k - 3) ** 2), max(range(n), key=lambda k: k % 4, default=-1)
+
+
 def chains(n):
     first = [x * n for x in itertools.chain(range(n), range(2), [n])]
     return first, sum(itertools.chain.from_iterable([[n, 1], range(n)])), math.prod(range(1, n + 1), start=2)
@@ -190,6 +201,8 @@ def ordered_names(n):
 
 
 FUNCTIONS = (
+    groups,
+    extremes_by_key,
     ordered_names,
     counted_items,
     greatest_pairs,
@@ -255,3 +268,20 @@ def test_an_accumulation_from_zero_is_caught() -> None:
 
     with broken(lambda patch: patch.setattr(library, "accumulate_items", accumulate_without_first)):
         assert list(disagreements(products, [(5,)], RUNS[:1], [[True]]))
+
+
+@pytest.mark.full
+def test_a_group_that_is_lost_is_caught() -> None:
+    """The last group ends with the items."""
+
+    def without_last(items, key):
+        group, previous = [], False
+        for item in items:
+            if group and item != previous:
+                yield previous, group
+                group = []
+            group.append(item)
+            previous = item
+
+    with broken(lambda patch: patch.setattr(library, "group_items", without_last)):
+        assert list(disagreements(groups, [(5,)], RUNS[:1], [[True]]))

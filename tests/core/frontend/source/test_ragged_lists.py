@@ -141,7 +141,15 @@ def rows_in_text(n, k):
     return f"{rows}", [1] in rows, rows == [[]] * n
 
 
+def value_or_default(n, k):
+    table = {n: [1]}
+    xs = table.get(k + 2, [])
+    table[n].append(3)
+    return xs
+
+
 AGREEING = (
+    value_or_default,
     pascal, buckets, groups, breadth_first, rows_by_two_names, values_by_two_names, subsets, permutations, paths,
     groups_by_tests, rows_in_text, last_rows,
 )  # fmt: skip
@@ -195,11 +203,13 @@ def value_of_two_keys(n):
     return table
 
 
-def value_or_default(n):
-    table = {n: [1]}
-    xs = table.get(2, [])
-    table[n].append(3)
-    return xs
+def value_or_older_default(n):
+    table, kept, total = {n: [1]}, [2], 0
+    for _ in range(n):
+        xs = table.get(2, kept)
+        table[n].append(3)
+        total += len(xs)
+    return total
 
 
 def copied_table(n):
@@ -273,7 +283,7 @@ def product(n):
 
 REFUSED = (
     product, sum_with_a_comprehension, sum_with_a_call, sum_of_lists, one_list_many_times, value_of_two_keys,
-    value_or_default, copied_table, row_of_a_loop, row_of_an_arm, row_in_another_list, row_that_grows_in_the_list,
+    value_or_older_default, copied_table, row_of_a_loop, row_of_an_arm, row_in_another_list, row_that_grows_in_the_list,
 )  # fmt: skip
 
 
@@ -337,7 +347,7 @@ def _forget_shared_lists(patch: MonkeyPatch) -> None:
     [
         (_keep_the_zeros, pascal, (4, 2)),
         (_lose_items, pascal, (4, 2)),
-        (_forget_the_default, value_or_default, (2,)),
+        (_forget_the_default, value_or_older_default, (2,)),
         (_forget_shared_lists, row_of_a_loop, (4,)),
         (_forget_shared_lists, row_of_an_arm, (4,)),
         (_forget_shared_lists, row_in_another_list, (4,)),

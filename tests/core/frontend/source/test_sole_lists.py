@@ -359,7 +359,18 @@ def list_from_before_a_loop(n):
     return shared
 
 
+def name_before_two_loops(n):
+    xs, ys = [1, 2], [3, 4]
+    kept = xs
+    for _ in range(n):
+        for _ in range(n):
+            xs, ys = ys, xs
+            xs[0] += 1
+    return xs, kept
+
+
 REFUSED = (
+    name_before_two_loops,
     list_from_before_a_loop,
     kept_by_a_list_of_the_other_arm,
     outer_list,

@@ -352,10 +352,6 @@ def title_of_a_letter(n):
     return chr(97 + n).title()
 
 
-def key_of_a_dict(n):
-    return {str(n): 1}
-
-
 def prefix_of_several(n):
     return str(n).startswith(("1", "2"))
 
@@ -363,7 +359,6 @@ def prefix_of_several(n):
 USES = {
     find_from_a_position: "str.find with these arguments",
     title_of_a_letter: "str.title",
-    key_of_a_dict: "use as a key of a dict or set",
     prefix_of_several: "str.startswith with these arguments",
 }
 

@@ -234,7 +234,6 @@ def dijkstra_dense(source):
 @everyday(
     ([[2.0, 1.0], [1.0, 3.0]], [3.0, 5.0]),
     ([[0.0, 1.0], [1.0, 1.0]], [1.0, 2.0]),
-    refusal="F4: this list comes from a symbolic branch or loop",
 )
 def gauss_solve(matrix, rhs):
     n = len(rhs)

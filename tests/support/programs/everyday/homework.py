@@ -328,7 +328,7 @@ def linspace_points(a, b):
     return np.trapezoid(xs**2, xs), xs
 
 
-@everyday((4,), (1,), refusal="F4: use as a key of a dict or set")
+@everyday((4,), (1,))
 def f_string_keys(n):
     table = {}
     for k in range(n):

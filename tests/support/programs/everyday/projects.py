@@ -422,7 +422,7 @@ def cache_of_two(a, b):
     return list(cache.items())
 
 
-@everyday((6,), (0,), refusal="F4: use as a key of a dict or set is not supported for a string")
+@everyday((6,), (0,))
 def labelled(n):
     table = {}
     for k in range(n):
@@ -430,7 +430,7 @@ def labelled(n):
     return table
 
 
-@everyday((112233,), (5,), refusal="F4: use as a key of a dict or set is not supported for a string")
+@everyday((112233,), (5,))
 def digit_table(n):
     table = {}
     for c in str(n):
