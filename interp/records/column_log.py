@@ -79,6 +79,9 @@ BLOCK_ROWS = 2**13
 LARGEST_PAGE = 2**28
 """The limit on the uncompressed bytes of a page's compressed members; larger members are stored uncompressed. So a
 small file cannot claim much memory."""
+LARGEST_DEFLATED_TEXTS = 2**20
+"""The limit on the bytes of a page's texts; larger ones, which have large arrays in base64, are stored uncompressed.
+Deflating them would take as long as the rest of the run, and save a quarter."""
 _NARROW_DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<i8")
 _HEADER = re.compile(rb"\{'descr': '([|<][iu][1248])', 'fortran_order': False, 'shape': \((\d{1,15}),\), \} *\n")
 _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OverflowError, struct.error)
@@ -212,7 +215,8 @@ def create_column_log(path: Path, graph: Graph, header: str) -> Iterator[ColumnL
     exception, the log has the events before it."""
 
     def write(name: str, content: bytes) -> None:
-        method = zipfile.ZIP_STORED if len(content) > LARGEST_PAGE >> 5 else zipfile.ZIP_DEFLATED
+        limit = LARGEST_DEFLATED_TEXTS if name.endswith("/texts/bytes.npy") else LARGEST_PAGE >> 5
+        method = zipfile.ZIP_STORED if len(content) > limit else zipfile.ZIP_DEFLATED
         try:
             archive.writestr(zipfile.ZipInfo(name), content, method, 1)
         except OSError as error:

@@ -175,25 +175,28 @@ def event_line(event: Event, numbers: dict[Tag, int], array_texts: RecentTexts |
     token, position, inputs, outputs, sent, trap, closed, _, deferred_at, woken, is_throttled, released = event
     has_arrays = isinstance(token.value, np.ndarray) or (outputs and isinstance(outputs[0][1], np.ndarray))
     to_text = (array_texts or RecentTexts()) if has_arrays else value_to_json_text
-    line = f'{{"deliver":{token_json(token, numbers, to_text)},"position":{position}'
+    parts = [f'{{"deliver":{token_json(token, numbers, to_text)},"position":{position}']  # may be long: joined once
     if inputs is None:
         if deferred_at is not None:
-            line += f',"deferred":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]'
-        return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
-    pairs = ",".join([f"[{output},{to_text(value)}]" for output, value in outputs])
-    line += f',"inputs":[{",".join(map(to_text, inputs))}],"outputs":[{pairs}]'
-    if trap is not None:
-        line += f',"trap":{json.dumps(trap)}'
-    if sent:
-        line += f',"sent":[{",".join([token_json(token, numbers, to_text) for token in sent])}]'
-    if closed:
-        activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(nodes))}]" for tag, nodes in closed])
-        line += f',"closed":[{activations}]'
-    if woken:
-        line += f',"woken":[{",".join([token_json(token, numbers, to_text) for token in woken])}]'
-    if is_throttled:
-        line += ',"throttled":true'
-    return f"{line}{released_field(released, numbers, to_text)}}}\n" if released else line + "}\n"
+            parts.append(f',"deferred":[{value_to_json_text(deferred_at.handle)},{deferred_at.number}]')
+    else:
+        pairs = ",".join([f"[{output},{to_text(value)}]" for output, value in outputs])
+        parts.append(f',"inputs":[{",".join(map(to_text, inputs))}],"outputs":[{pairs}]')
+        if trap is not None:
+            parts.append(f',"trap":{json.dumps(trap)}')
+        if sent:
+            parts.append(f',"sent":[{",".join([token_json(token, numbers, to_text) for token in sent])}]')
+        if closed:
+            activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(nodes))}]" for tag, nodes in closed])
+            parts.append(f',"closed":[{activations}]')
+        if woken:
+            parts.append(f',"woken":[{",".join([token_json(token, numbers, to_text) for token in woken])}]')
+        if is_throttled:
+            parts.append(',"throttled":true')
+    if released:
+        parts.append(released_field(released, numbers, to_text))
+    parts.append("}\n")
+    return "".join(parts)
 
 
 class RecentTexts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import math
 import random
@@ -20,6 +21,7 @@ from support.generators.json_edits import PROGRAMS, RUNS, documents, fib
 from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
+from tagloom.core.json import value as json_value
 from tagloom.core.json.cursor import JsonCursor, parse_json
 from tagloom.core.json.value import read_type, read_value, type_to_json, value_to_json, value_to_json_text
 from tagloom.core.program.program import MAX_NESTING, Location, Program
@@ -65,11 +67,42 @@ def through_text(document: Any) -> Any:
     return json.loads(json.dumps(document, allow_nan=False))
 
 
-@given(values())
-def test_values_survive_a_round_trip(value: Any) -> None:
+@pytest.mark.parametrize("max_listed", [json_value.MAX_LISTED_ELEMENTS, 1], ids=["listed", "base64"])
+@given(value=values())
+def test_values_survive_a_round_trip(max_listed: int, value: Any) -> None:
     """A value of any dtype and shape is read back bit for bit, and its text is the canonical one."""
-    assert is_same_value(read_value(JsonCursor(through_text(value_to_json(value)))), value)
-    assert json.loads(value_to_json_text(value)) == value_to_json(value)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_value, "MAX_LISTED_ELEMENTS", max_listed)
+        form = value_to_json(value)
+        assert json.loads(value_to_json_text(value)) == form
+    assert isinstance(form["data"], str) == (np.size(value) > max_listed) or np.ndim(value) == 0
+    assert is_same_value(read_value(JsonCursor(through_text(form))), value)
+
+
+def test_large_arrays_are_base64() -> None:
+    """The elements of an array of more than 4,096 elements are the base64 of their bytes, little-endian, row by row;
+    all NaNs have the bits of one."""
+    array = np.arange(4098, dtype=np.int16).reshape(2, 2049)
+    form = value_to_json(array)
+    assert form == {
+        "dtype": "int16",
+        "shape": [2, 2049],
+        "data": base64.b64encode(array.astype("<i2").tobytes()).decode(),
+    }
+    assert isinstance(value_to_json(array[:, :2048])["data"], list)
+    nans = np.full(5000, np.nan)
+    assert value_to_json(np.copysign(nans, -1.0)) == value_to_json(nans)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "data"),
+    [("int32", "AAAA"), ("int32", "AAAAA"), ("int32", "AA AAAA="), ("int32", "ä"), ("bool", "AgA="), ("float64", "")],
+    ids=["part of an element", "no base64", "a space", "no ASCII", "a byte that is no bool", "too few"],
+)
+def test_damaged_base64_is_refused(dtype: str, data: str) -> None:
+    """Elements in base64 must be whole, as many as the shape has, and of the dtype."""
+    with pytest.raises(tl.Malformed, match=r"\$\.data"):
+        read_value(JsonCursor({"dtype": dtype, "shape": [2], "data": data}))
 
 
 @given(values())

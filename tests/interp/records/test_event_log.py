@@ -11,6 +11,7 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from support.laws.machine_laws import LIMITS
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
+from tagloom.core.json.cursor import JsonCursor
+from tagloom.core.json.value import read_value
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
@@ -530,6 +533,27 @@ def test_a_writer_that_is_killed_leaves_the_earlier_log(engine: str, name: str, 
     fib.run(4, engine=engine, keep=path)
     assert path.read_bytes() != earlier
     assert not partial.exists()
+
+
+@pytest.mark.parametrize("engine", ["reference", "fast"])
+def test_large_arrays_are_logged_in_base64(engine: str, tmp_path: Path) -> None:
+    """A log has the bytes of arrays of more than 4,096 elements; a log with their digits is the same run."""
+
+    def with_digits(form: dict[str, Any]) -> dict[str, Any]:
+        if "shape" not in form or not isinstance(form.get("data"), str):
+            return form
+        return {**form, "data": [repr(x) if isnan(x) else x for x in read_value(JsonCursor(form)).tolist()]}
+
+    path, halve, array = tmp_path / "run.jsonl", tl.function(lambda x: x / 2.0), np.array([0.5, nan, -0.0] * 1500)
+    kept = halve.run(array, engine=engine, keep="events")
+    for name in ("run.jsonl", "run.npz"):
+        halve.run(array, engine=engine, keep=tmp_path / name)
+    assert b"".join(log_lines(tmp_path / "run.npz")) == path.read_bytes()
+    assert list(map(bits, tl.read_events(path).events)) == list(map(bits, kept.events))
+    lines = [json.loads(line, object_hook=with_digits) for line in path.read_text().splitlines()]
+    assert path.read_text().count('"data":"') == 14  # in each token, operand and result
+    write(path, lines)
+    assert list(map(bits, tl.read_events(path).events)) == list(map(bits, kept.events))
 
 
 def test_an_array_in_several_events_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
