@@ -67,11 +67,12 @@ def variable_rows(session: Session, inputs: FrameInputs) -> Iterator[PageRow]:
 def value_row(session: Session, graph: Graph, labels: NodeLabels, frame_value: FrameValue, is_last: bool) -> PageRow:
     """The row of a value: its name, the value, and the formula or the call that it comes from."""
     command = f"goto {frame_value.event + 1}"
-    value = PageSpan(abbreviate_value(frame_value.value), "", True)
+    value, node = PageSpan(abbreviate_value(frame_value.value), "", True), graph.nodes[frame_value.node]
+    name = short_name(node.name)
     if isinstance(frame_value.source, Tag):
         mark = mark_span(mark_activation(session, frame_value.source), 0)
         return build_row(
-            f"  {frame_value.source.last_step} = ",
+            f"  {name} = ",
             value,
             "  ",
             mark,
@@ -79,6 +80,5 @@ def value_row(session: Session, graph: Graph, labels: NodeLabels, frame_value: F
             is_current=is_last,
             tag=str(frame_value.source),
         )
-    node, (formula, _) = graph.nodes[frame_value.source], labels.label_lines(frame_value.source)
-    name = short_name(node.name)
+    formula, _ = labels.label_lines(frame_value.source)
     return build_row(f"  {name} = ", value, (f"  {formula}", GREY), command=command, is_current=is_last, node=str(node))

@@ -436,6 +436,26 @@ def test_captured_arrays_are_not_among_the_arguments_of_a_call() -> None:
     assert all("layer([1.0, 1.0])" in title for title in titles), titles
 
 
+def test_each_result_of_a_call_has_a_name() -> None:
+    """The pane of the call names the results of a call as formulas do."""
+
+    @tl.function
+    def divided(n: tl.int64, m: tl.int64) -> tuple[tl.int64, tl.int64]:
+        return n // m, n % m
+
+    @tl.function
+    def main(n: tl.int64) -> tl.int64:
+        quotient, rest = divided(n, 10)
+        return quotient * rest
+
+    session = new_session()
+    session.add_run(main.history(47))
+    assert session.execute("run").ok
+    session.run.index.catch_up(session.history)
+    rows = [row.text.strip() for row in call_page(session).rows]
+    assert rows[2:5] == ["divided = 4  #2", "divided_1 = 7  #2", "multiply = 28  divided * divided_1"]
+
+
 def test_rows_of_arrays() -> None:
     """An array has its type, its statistics and a slice, also if it is empty or not finite."""
     texts = [
