@@ -197,11 +197,17 @@ def test_boxes_at_the_right_edge_have_room_for_badges() -> None:
 
 
 @pytest.mark.parametrize(
-    ("around", "expected"), [(" [+ f] ", " [+ f]\u25cf"), (" [+ f]|", "\u25cf[+ f]|"), ("|[+ f]|", "|[+ f\u25cf|")]
+    ("around", "expected"),
+    [
+        (" [+ f] ", " [+ f]\u25cf"),
+        (" [+ f]|", "\u25cf[+ f]|"),
+        ("|[+ f]|", "|[+ f\u25cf|"),
+        ("|[+ layer_1]|", "|[+ layer_\u25cf]|"),
+    ],
 )
 def test_badges_of_boxes_leave_their_text(around: str, expected: str) -> None:
-    """A badge stands to the right of a box or, without room there, to the left; it covers the end of the box only if
-    neither is free."""
+    """A badge stands to the right of a box or, without room there, to the left. If neither is free, it covers the last
+    letter in the box, whose end shows its kind, or in a box of few letters the end."""
     ends = {" ": GridCell(), "|": GridCell("|", owners=(0,))}
     box = (GridCell(glyph, owners=("n0",)) for glyph in around[1:-1])
     row = (ends[around[0]], *box, ends[around[-1]])

@@ -52,9 +52,9 @@ _MAX_ADDED_SPACING = 26.0
 """The most points by which the distance between ranks is larger than in pictures, so that tokens can be seen to
 move."""
 
-MAX_PLANS, MAX_PLANNED_BOXES = 60, 1500
-"""The most layouts of a page, and the most boxes in all of them. A layout of 20 boxes takes a quarter of a second and
-40 kB, one of 130 boxes ten seconds."""
+MAX_PLANS, MAX_LAYOUT_COST = 60, 60_000
+"""The most layouts of a page, and their most cost, which for each is the square of the number of its boxes: a layout of
+20 boxes takes a quarter of a second and 40 kB, one of 130 boxes ten seconds."""
 
 EdgeKey = tuple[str, str, int]
 """An edge of a graph: the boxes at its ends, and the port."""
@@ -139,7 +139,7 @@ def plan_of(full_view: View, view: View) -> PlayerPlan:
 def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[PlayerPlan]:
     """For each part that is folded in a view, or inside such a part, the plan in which it and all around it are
     unfolded, and nothing else: outer parts first, at most MAX_PLANS with that of the view, none with more than
-    MAX_BOXES boxes, and MAX_PLANNED_BOXES boxes in all."""
+    MAX_BOXES boxes, and of MAX_LAYOUT_COST in all."""
     boxes = view.boxes
     granularities = [at for at, blocks in enumerate(full_view.blocks, 1) if any(b.box.name in boxes for b in blocks)]
     full_view = select_blocks(full_view, next(iter(granularities), 0))
@@ -147,7 +147,7 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
     is_bundled = not full and len(shown_bundles) < len(full_view.bundles)
     folded = [cluster.name for cluster in full_view.root.walk() if cluster.name in boxes]
     has_branches = bool(folded) or bool(branch_names(view))
-    numbers, planned_boxes = dict[str, int](), len(boxes)
+    numbers, cost = dict[str, int](), len(boxes) ** 2
     bundles = [bundle for bundle in full_view.bundles if bundle not in shown_bundles] if is_bundled else []
     for part in folded_parts(full_view, folded, bundles):
         if len(numbers) + 1 == MAX_PLANS:
@@ -159,8 +159,8 @@ def unfolded_plans(full_view: View, view: View, *, full: bool) -> Iterator[Playe
         unfolded = Folding(is_bundled, subjects, tuple(clusters), has_branches=has_branches).apply(full_view)
         if len(unfolded.boxes) > MAX_BOXES:
             continue
-        planned_boxes += len(unfolded.boxes)
-        if planned_boxes > MAX_PLANNED_BOXES:
+        cost += len(unfolded.boxes) ** 2
+        if cost > MAX_LAYOUT_COST:
             break
         drawn = arrange_functions(unfolded, PANE)
         drawn.caption = "; ".join(filter(None, [full_view.caption, *folding_notes(full_view, drawn)]))

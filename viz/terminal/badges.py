@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from ..style import BADGE_LOOKS
-from ..view import Badge, View, count_by_mark
-from .box_rows import abbreviate, to_single_width
+from ..view import Badge, Box, View, count_by_mark
+from .box_rows import BOX_DELIMITERS, abbreviate, to_single_width
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, GridCell, text_cells
 
 EMPHASIS_GLYPHS = "█*"
@@ -23,6 +23,12 @@ CellPositions: TypeAlias = dict[str | int, list[tuple[int, int]]]
 
 _MAX_LENGTH = 12
 """The most characters of a value; longer ones are cut."""
+
+_BRACKETS = "[", "]"
+"""The ends of boxes of other kinds than those in BOX_DELIMITERS."""
+
+_LONG_BOX = 7
+"""The columns between the ends of a box that has enough letters to lose one."""
 
 _COUNT_LENGTH = 6
 """The most characters of the number of badges that are not shown."""
@@ -42,7 +48,7 @@ def draw_badges(
             row, column = positions[name][0]
             grid.set(row, column, grid[row][column]._replace(glyph=EMPHASIS_GLYPHS[0], ascii=EMPHASIS_GLYPHS[1]))
         if box.badges and name in positions:
-            draw_beside_box(grid, used_cells, min(positions[name]), max(positions[name]), box.badges, name)
+            draw_beside_box(grid, used_cells, min(positions[name]), max(positions[name]), box)
     for number, arrow in enumerate(view.arrows):
         if arrow.emphasized:
             _embolden(grid, positions.get(number, ()))
@@ -124,23 +130,21 @@ def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
 
 
 def draw_beside_box(
-    grid: GridOverlay,
-    used_cells: set[tuple[int, int]],
-    first: tuple[int, int],
-    last: tuple[int, int],
-    badges: Sequence[Badge],
-    name: str,
+    grid: GridOverlay, used_cells: set[tuple[int, int]], first: tuple[int, int], last: tuple[int, int], box: Box
 ) -> None:
-    """Draw badges to the right of a box; if there is no room, the sign of the first one to the left of the box, or else
-    over its end. `first` and `last` are the ends of the box."""
+    """Draw the badges of a box to its right; if there is no room, the sign of the first one to the left of the box, or
+    else over the last letter in it, and in a box of few letters over its end. `first` and `last` are the ends of the
+    box."""
     row, column = last
     room = count_free_cells(grid, row, column + 1)
-    for variant in badge_variants(badges, name):
+    for variant in badge_variants(box.badges, box.name):
         if len(variant) <= room:
             _write_cells(grid, used_cells, row, column + 1, variant)
             return
+    is_long = last[1] - first[1] >= _LONG_BOX
+    closing_length = len(BOX_DELIMITERS.get(box.kind, _BRACKETS)[1]) if is_long else 0
     is_left_free = first[1] > 0 and grid[row][first[1] - 1] == GridCell()
-    _write_cells(grid, used_cells, row, first[1] - 1 if is_left_free else column, variant)
+    _write_cells(grid, used_cells, row, first[1] - 1 if is_left_free else column - closing_length, variant)
 
 
 def draw_on_line(

@@ -141,10 +141,10 @@ def test_a_page_that_computes_unfolds(tab: Tab, tmp_path: Path) -> None:
 
 
 def test_the_layouts_of_a_page_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page has at most so many boxes in all its layouts, outer parts first."""
+    """The layouts of a page have a cost, which limits their number; outer parts come first."""
     every = plan_views(main.graph, 400, ("halved",)).plans
-    most = sum(len(plan.view.boxes) for plan in every[:3])
-    monkeypatch.setattr(graph_layout, "MAX_PLANNED_BOXES", most)
+    most = sum(len(plan.view.boxes) ** 2 for plan in every[:3])
+    monkeypatch.setattr(graph_layout, "MAX_LAYOUT_COST", most)
     fewer = plan_views(main.graph, 400, ("halved",)).plans
     assert [plan.unfolded_box for plan in fewer] == [plan.unfolded_box for plan in every[:3]]
     assert len(every) > 3
