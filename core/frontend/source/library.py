@@ -886,6 +886,13 @@ def group_items(items, key):
         yield previous, group
 
 
+def order_by_columns(count, order, sort):
+    """An order by this many columns, the first one first; `sort` orders by one column what has an order already."""
+    for k in range(count):
+        order = sort(count - 1 - k, order)
+    return order
+
+
 def slice_until(items, stop, own):
     """`itertools.islice(items, stop)`, which `own` makes the only user of the items."""
     if stop < 0:

@@ -44,6 +44,8 @@ from ..trace.stacked_items import (
 )
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import AS_CHARACTERS, TEXTS, CodePoints, Text, is_text
+from . import library
+from .convert import convert
 from .nested_lists import CHANGEABLE, find_taken_item, note_origin, note_shared_lists
 from .raising import located_exception, stage_assertion
 from .state import register_created
@@ -855,16 +857,40 @@ def repeat_items(container: Any, count: Any) -> Any:
 REPEAT_ITEMS.cell_contents = repeat_items
 
 
+def _order_of_lists(stacked: StackedItems, is_reversed: bool) -> Any:
+    """The order of lists of numbers, as Python compares them: the first items that differ decide, and then the
+    lengths."""
+    namespace, rows = array_namespace(), stacked.columns
+    if leaf_kind(rows) is None or len(to_operand(rows).type.shape or ()) != 2:
+        _refuse_lists()
+    rows = namespace.astype(rows, dtypes.int64) if rows.dtype is dtypes.bool else rows
+    lengths = _full_lengths(rows, 1) if stacked.lengths is None else stacked.lengths
+    lowest = -np.inf if rows.dtype is dtypes.float64 else np.iinfo(np.int64).min
+    is_item = namespace.arange(rows.shape[1]) < namespace.expand_dims(lengths, axis=1)
+    rows = namespace.where(is_item, rows, namespace.asarray(lowest, dtype=rows.dtype))
+
+    def sort(position: Any, order: Any) -> Any:
+        column = namespace.take(namespace.take(rows, position, axis=1), order, axis=0)
+        return namespace.take(order, namespace.argsort(column, descending=is_reversed, stable=True), axis=0)
+
+    by_length = namespace.argsort(lengths, descending=is_reversed, stable=True)
+    return convert(library.order_by_columns)(rows.shape[1], by_length, sort)  # type: ignore[arg-type]
+
+
+def _refuse_lists() -> NoReturn:
+    raise Invalid(
+        "the items to sort contain lists whose length is known only at run time",
+        rule="F4",
+        where=user_location(),
+        hint="sort by a number, or by a list of numbers: sorted(x, key=len)",
+    )
+
+
 def _sort_columns(columns: Any) -> Any:
     """Columns of sort keys, in which a column of strings is one of their ranks. Raises Invalid (F4) for other strings,
     and for lists of symbolic length."""
     if is_stacked_array(columns):
-        raise Invalid(
-            "the items to sort are lists whose length is known only at run time",
-            rule="F4",
-            where=user_location(),
-            hint="sort by a number: sorted(x, key=len)",
-        )
+        _refuse_lists()
     if type(columns) is tuple:
         return tuple(map(_sort_columns, columns))
     if type(columns) is Choice and all(type(option) is str for option in columns.options):
@@ -881,9 +907,12 @@ def _sort_columns(columns: Any) -> Any:
 
 
 def sort_open_items(items: Sequence[Any], keys: Sequence[Any], is_reversed: bool) -> list[Any]:
-    """`sorted` of a list of symbolic length by keys, numbers or tuples of numbers: stable."""
+    """`sorted` of a list of symbolic length by keys, numbers, or tuples or lists of numbers: stable."""
     namespace, stacked = array_namespace(), stack_items(items)
-    key_tree = split(_sort_columns(stack_items(keys).columns))
+    columns = stack_items(keys).columns
+    if type(columns) is list and len(columns) == 1 and type(columns[0]) is StackedItems:
+        return [gather(stacked, _order_of_lists(columns[0], is_reversed))]
+    key_tree = split(_sort_columns(columns))
     if any(len(to_operand(leaf).type.shape or ()) != 1 for leaf in key_tree.leaves):
         raise refuse_items()
     order: Any = None

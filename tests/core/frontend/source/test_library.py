@@ -128,6 +128,13 @@ def groups(n):
     return runs, sums, [max(group) for _, group in itertools.groupby([n, n, 7])]
 
 
+def sorted_lists(n):
+    rows = [[k * k % 3] * (k * 5 % 4) for k in range(n)]
+    floats = sorted([0.5 * k] * (k % 3) for k in range(n))
+    rows.sort(reverse=True)
+    return rows, sorted(rows), floats, sorted(range(n), key=lambda k: [k * k % 3] * (k % 3))
+
+
 def extremes_by_key(n):
     return min(range(n + 1), key=lambda k: (k - 3) ** 2), max(range(n), key=lambda k: k % 4, default=-1)
 
@@ -203,6 +210,7 @@ def ordered_names(n):
 FUNCTIONS = (
     groups,
     extremes_by_key,
+    sorted_lists,
     ordered_names,
     counted_items,
     greatest_pairs,
@@ -285,3 +293,19 @@ def test_a_group_that_is_lost_is_caught() -> None:
 
     with broken(lambda patch: patch.setattr(library, "group_items", without_last)):
         assert list(disagreements(groups, [(5,)], RUNS[:1], [[True]]))
+
+
+@pytest.mark.full
+def test_columns_in_the_wrong_order_are_caught() -> None:
+    """The first items of lists decide before the last ones."""
+
+    def last_first(count, order, sort):
+        for k in range(count):
+            order = sort(k, order)
+        return order
+
+    def pairs(n):
+        return sorted([k * 3 % 4, n - k][: 1 + k % 2] for k in range(n))
+
+    with broken(lambda patch: patch.setattr(library, "order_by_columns", last_first)):
+        assert list(disagreements(pairs, [(5,)], RUNS[:1], [[True]]))

@@ -346,7 +346,7 @@ def rows_by_length(n):
     return rows
 
 
-@everyday((4,), (2,), (1,), refusal="F4: the items to sort are lists")
+@everyday((4,), (2,), (1,))
 def sorted_rows(n):
     rows = [[(n - k) % 3, k][: k % 2 + 1] for k in range(n)]
     return sorted(rows)
