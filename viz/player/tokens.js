@@ -165,8 +165,9 @@ function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
 
 // Marks on boxes: those that have just fired, can fire, have trapped or are chosen; and results that have arrived.
 
-// Marks are left of their boxes, or right of them if they would be cut, or hide something, on the left and not there.
-const MARK_CHARACTER_WIDTH = 6.2;
+// Marks are left of their boxes, or right of them if they would be cut, or hide something, on the left and not there. Of
+// many results at one box, the first ones are shown, and the number of the others.
+const MARK_CHARACTER_WIDTH = 6.2, MAX_RESULT_MARKS = 3;
 let markedBoxes = [], markRects = [];
 
 function markBox(name, box) {
@@ -177,10 +178,15 @@ function markBox(name, box) {
 function buildMarks(live, events) {
   const badges = new Map();
   const badge = (box, look, text) => { if (!badges.has(box)) badges.set(box, []); badges.get(box).push([look, text]); };
-  const ready = new Map();
+  const ready = new Map(), results = new Map();
   for (const [token, place] of live) {
     if (place === READY && isShown(token, page.filter)) ready.set(boxOfToken(token), (ready.get(boxOfToken(token)) || 0) + 1);
-    if (place === RETURNED) badge(boxOfToken(token), "arrived", shortValue(run.tokens.value[token]));
+    if (place === RETURNED) results.set(boxOfToken(token), [...(results.get(boxOfToken(token)) || []), shortValue(run.tokens.value[token])]);
+  }
+  for (const [box, values] of results) {
+    const count = values.length > MAX_RESULT_MARKS ? MAX_RESULT_MARKS - 1 : values.length;
+    for (const value of values.slice(0, count)) badge(box, "arrived", value);
+    if (count < values.length) badge(box, "arrived", `+${values.length - count}`);
   }
   for (const event of events) {
     const box = boxOfNode(run.events.node[event]), kind = run.events.kind[event];

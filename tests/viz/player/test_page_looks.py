@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tagloom as tl
@@ -220,6 +221,22 @@ def test_the_edge_cuts_no_mark(tab: Tab, tmp_path: Path) -> None:
     marks = "[...document.querySelectorAll('#marks text')]"
     assert "0.33333" in tab.run(f"{marks}.map(each => each.textContent).join()")
     assert tab.run(f"{marks}.every(each => each.getBoundingClientRect().left >= {left})")
+
+
+@pytest.mark.full
+def test_many_results_are_counted(tab: Tab, tmp_path: Path) -> None:
+    """Of many results at one box, two have marks, and a third mark has the number of the others."""
+
+    @tl.function
+    def sums(x: tl.float64) -> Any:
+        return tuple(x + float(number) for number in range(30))
+
+    page_of_outcome(sums.run(2.0, keep="events")).save(tmp_path / "page.html")
+    tab.open(tmp_path / "page.html")
+    tab.key("End")
+    marks = tab.run("[...document.querySelectorAll('#marks text')].map(each => each.textContent)")
+    assert len(marks) == 3 and sum(mark.startswith("+28 ") for mark in marks) == 1
+    assert tab.run(COVERED) == []
 
 
 @pytest.mark.full
