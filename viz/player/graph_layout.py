@@ -52,7 +52,7 @@ _MAX_ADDED_SPACING = 26.0
 """The most points by which the distance between ranks is larger than in pictures, so that tokens can be seen to
 move."""
 
-MAX_PLANS, MAX_LAYOUT_COST = 60, 60_000
+MAX_PLANS, MAX_LAYOUT_COST = 60, 40_000
 """The most layouts of a page, and their most cost, which for each is the square of the number of its boxes: a layout of
 20 boxes takes a quarter of a second and 40 kB, one of 130 boxes ten seconds."""
 

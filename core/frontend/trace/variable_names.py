@@ -52,7 +52,7 @@ def names_of_calls(source: str) -> Mapping[SourceSpan, str]:
     >>> names = names_of_calls("self.w, b = f(), g()\\nlayers = [h(1), h(2)]\\nweights['bias'] = new(x=f())")
     >>> list(names.values())
     ['w', 'b', 'layers', 'layers', 'bias', 'x']
-    >>> list(names_of_calls("self.layers.append(f())\nweights.insert(0, f())").values())
+    >>> list(names_of_calls("self.layers.append(f())\\nweights.insert(0, f())").values())
     ['layers', 'weights']
     """
     try:
