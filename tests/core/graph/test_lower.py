@@ -265,6 +265,8 @@ def test_l8_triggers_only_where_needed() -> None:
         return n, 7
 
     assert constant.graph.hidden_count == 1
+    text = "func f(n: int64) -> int64 { a = add 1, 2\nb = add n, a\nreturn b }"
+    assert lower(tl.parse_program(text)).hidden_count == 1
     assert [f.graph.hidden_count for f in (fib, square, total, four, one, uses_one)] == [0, 0, 1, 1, 1, 1]
     assert functions_needing_triggers(four.program) == {"four"} and functions_needing_triggers(uses_one.program) == {
         "uses_one",

@@ -13,7 +13,7 @@ from tagloom.core.errors import Broken
 from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT
 from tagloom.interp.machine.event import Event
-from tagloom.interp.machine.fire import build_rules
+from tagloom.interp.machine.fire import build_rules, needs_limit_check
 from tagloom.interp.machine.state import ActivationRecord, State
 from tagloom.interp.machine.step import step
 from tagloom.interp.outcome.outcome import Outcome
@@ -111,6 +111,18 @@ def test_s2_a_node_fires_when_every_port_has_a_token() -> None:
         "outer[0] <- 7 @ main: sends 11 to return[0]",
         "return[0] <- 11 @ main: sends 11 to result 0; closes main",
     ]
+    assert (state.results, state.waiting_count, state.records) == ({0: 11}, 0, {})
+
+
+def test_tokens_of_another_machine_are_received() -> None:
+    """A machine that begins without arguments, and receives their tokens from another, ends as that one would."""
+    graph = sum_graph()
+    three, *fours = State(graph, [3, 4]).flight
+    state = State(graph, None)
+    state.receive([three], is_argument=True)
+    state.receive(fours, is_argument=True)
+    assert (state.records[ROOT].token_count, state.records[ROOT].arguments_received) == (3, 2)
+    run_to_quiescence(state)
     assert (state.results, state.waiting_count, state.records) == ({0: 11}, 0, {})
 
 
@@ -402,3 +414,17 @@ def test_a_trigger_is_consumed_like_any_token() -> None:
     (node,) = out.graph.find("literal")
     assert out.graph.nodes[node].has_trigger
     assert out.graph.arguments[0][1].edges == (Edge(0, 0),)
+
+
+def test_limits_are_checked_before_long_firings() -> None:
+    """Before a firing that computes arrays, or has an effect, the machine checks its limits; before others it does
+    not."""
+
+    @tl.function
+    def run(x: tl.float64, v: tl.Array[tl.float64, None]) -> tl.float64:
+        tl.print(x)
+        return tl.cond(x > 0.0, lambda: tl.sum(v + 1.0), lambda: x * 2.0)
+
+    checked = {node.op for node in run.graph.nodes if needs_limit_check(node)}
+    assert checked == {"add", "sum", "print"}
+    assert {"merge", "switch", "greater", "multiply"} <= {node.op for node in run.graph.nodes} - checked
