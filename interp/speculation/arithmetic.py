@@ -316,6 +316,8 @@ def _convert(kind: str) -> Callable[..., StagedValue]:
     """`int`, `float` or `bool` of a number."""
 
     def convert(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
+        if not values:
+            return staging.constant({"b": False, "i": 0, "f": 0.0}[kind])
         if len(values) != 1:
             raise NotSpeculable("a conversion takes one argument in a graph")
         (value,) = values
@@ -356,10 +358,71 @@ def truncate(staging: Staging, value: StagedValue, node: ast.AST) -> StagedValue
     return staging.number("i", staging.emit("astype", staging.emit("trunc", safe), dtype=dtypes.int64))
 
 
+def _round_to_int(op: str) -> Callable[..., StagedValue]:
+    """`math.floor` or `math.ceil`."""
+
+    def convert(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
+        (value,) = values
+        kind = number_kind(value.layout)
+        if kind is None:
+            raise NotSpeculable(f"this rounding of {with_article(value.layout)} has no graph")
+        if kind != "f":
+            return staging.number("i", as_kind(staging, value, "i"))
+        return truncate(staging, staging.number("f", staging.emit(op, as_kind(staging, value, "f"))), node)
+
+    return convert
+
+
+MAX_DIGITS = 15
+"""The largest number of digits to which a graph rounds."""
+MAX_HALVED = 2.0**51
+"""Floats up to this size have a fraction of a half."""
+_SPLITTER = 2.0**27 + 1.0
+
+
+def _round(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
+    """`round` of a number, to a constant number of digits: to the even neighbour where it is exactly between two.
+
+    Python rounds the exact value of a float. The product with a power of ten has a rounding error, which is computed
+    exactly (Dekker 1971) and decides where the product is a half.
+    """
+    value, kind = values[0], number_kind(values[0].layout)
+    layout = values[1].layout if len(values) == 2 else ConstantLayout(None)
+    digits = layout.value if isinstance(layout, ConstantLayout) else ()
+    if kind is None or len(values) > 2 or not (digits is None or (type(digits) is int and 0 <= digits <= MAX_DIGITS)):
+        raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+    if kind != "f":
+        return staging.number("i", as_kind(staging, value, "i"))
+    number, scale = as_kind(staging, value, "f"), 10.0 ** (digits or 0)
+    product = staging.emit("multiply", number, scale)
+    is_within = staging.emit("less", staging.emit("abs", product), MAX_HALVED)
+    staging.check(is_within, node, "the float has a fraction", "Python rounds others in another way")
+    nearest = staging.emit("round", product)
+    if digits is None:
+        return truncate(staging, staging.number("f", nearest), node)
+    split = staging.emit("multiply", number, _SPLITTER)
+    high = staging.emit("subtract", split, staging.emit("subtract", split, number))
+    low = staging.emit("subtract", number, high)
+    scale_high = scale * _SPLITTER - (scale * _SPLITTER - scale)
+    scale_low = scale - scale_high
+    error = staging.emit("subtract", staging.emit("multiply", high, scale_high), product)
+    error = staging.emit("add", error, staging.emit("multiply", high, scale_low))
+    error = staging.emit("add", error, staging.emit("multiply", low, scale_high))
+    error = staging.emit("add", error, staging.emit("multiply", low, scale_low))
+    distance = staging.emit("subtract", product, nearest)
+    is_up = staging.emit("logical_and", staging.emit("equal", distance, 0.5), staging.emit("greater", error, 0.0))
+    is_down = staging.emit("logical_and", staging.emit("equal", distance, -0.5), staging.emit("less", error, 0.0))
+    nearest = staging.emit("where", is_up, staging.emit("add", nearest, 1.0), nearest)
+    nearest = staging.emit("where", is_down, staging.emit("subtract", nearest, 1.0), nearest)
+    return staging.number("f", staging.emit("divide", nearest, scale))
+
+
 def _length(staging: Staging, values: list[StagedValue], node: ast.AST) -> StagedValue:
     (value,) = values
     if isinstance(value.layout, TupleLayout):
         return staging.constant(len(value.layout.items))
+    if isinstance(value.layout, ConstantLayout) and type(value.layout.value) in (str, tuple):
+        return staging.constant(len(value.layout.value))
     raise NotSpeculable(f"len() of {with_article(value.layout)} has no graph")
 
 
@@ -383,5 +446,8 @@ BUILTINS: dict[Any, Callable[..., StagedValue]] = {
     bool: _convert("b"),
     len: _length,
     math.sqrt: _square_root,
+    math.floor: _round_to_int("floor"),
+    math.ceil: _round_to_int("ceil"),
+    round: _round,
 }
 """The builtins that a graph may call, each with its implementation for numbers and objects."""

@@ -6,6 +6,7 @@ import ast
 import bisect
 import heapq
 import sys
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -34,18 +35,24 @@ from ...core.frontend.source.scopes import function_scope
 from . import arithmetic, containers, library, numpy_arrays, text, training
 from .heap import ITEMS, FieldKey, VariableKey, class_problem
 from .layouts import (
+    MISSING,
     NUMBER_CLASSES,
     ArrayLayout,
     ConstantLayout,
+    DequePool,
+    DictPool,
     ListPool,
     NotSpeculable,
     NumberLayout,
     Pool,
     ReferenceLayout,
+    SetPool,
     Slot,
     StaticLayout,
+    TablePool,
     TextLayout,
     TupleLayout,
+    class_name,
     is_named_tuple,
     number_kind,
     options_of,
@@ -104,21 +111,45 @@ class Calls(PythonOperators):
 
     def _call_on_list(self, function: Any, items: StagedValue) -> StagedValue:
         """A call of a builtin that takes a list."""
-        assert isinstance(items.layout, ReferenceLayout)
-        if not all(issubclass(pool, ListPool) for pool in items.layout.classes):
-            raise NotSpeculable(f"{function.__name__}() of {with_article(items.layout)} has no graph")
+        items = self.as_list(items, is_ordered=function is not list)
         if function is sorted:
-            layouts = [self.layout_of_key(FieldKey(pool, ITEMS)) for pool in items.layout.classes]
-            are_tuples = all(isinstance(layout, TupleLayout) and layout.kind is tuple for layout in layouts)
-            if any(self.has_own_comparison(part) for layout in layouts for part in parts(layout)):
-                raise NotSpeculable("sorted() of objects with a comparison of their own has no graph")
-            if not are_tuples and not {*map(number_kind, layouts)} <= {"i", "f", "b"}:
-                raise NotSpeculable("sorted() has a graph only for numbers of one class and for tuples")
+            self.require_order(items)
         value = self.call_library(_LIBRARY[function], [items])
         if function is sum and sys.version_info >= (3, 12):
             if any(number_kind(option) not in ("i", "b") for option in options_of(value.layout)):
                 raise NotSpeculable("the sum of floats is compensated")
         return value
+
+    def as_list(self, items: StagedValue, is_ordered: bool) -> StagedValue:
+        """A list, or a new list of the items of a deque, of the keys of a dict, or, for what is the same in any order
+        of them (`is_ordered`), of the ints in a set."""
+        if not isinstance(items.layout, ReferenceLayout):
+            raise NotSpeculable(f"the items of {with_article(items.layout)} have no graph")
+        if all(issubclass(pool, ListPool) for pool in items.layout.classes):
+            return items
+        assert self.current_node is not None
+
+        def read(pool: type, instance: StagedValue) -> StagedValue:
+            if issubclass(pool, DictPool | TablePool):
+                return containers.list_view(self, instance, "keys", self.current_node)  # type: ignore[arg-type]
+            is_set = issubclass(pool, SetPool) and is_ordered
+            if is_set and self.layout_of_key(FieldKey(pool, ITEMS)) in (NumberLayout("i"), MISSING):
+                return self.call_library(library.pairs_of, [instance])
+            if issubclass(pool, DequePool):
+                return self.call_library(library.pairs_of, [instance])
+            raise NotSpeculable(f"the items of {with_article(class_name(pool))} have no graph")
+
+        return self.for_each_class(items, self.current_node, read)
+
+    def require_order(self, items: StagedValue) -> None:
+        """Raises NotSpeculable for a list whose items a graph does not sort."""
+        assert isinstance(items.layout, ReferenceLayout)
+        layouts = [self.layout_of_key(FieldKey(pool, ITEMS)) for pool in items.layout.classes]
+        are_tuples = all(isinstance(layout, TupleLayout) and layout.kind is tuple for layout in layouts)
+        if any(self.has_own_comparison(part) for layout in layouts for part in parts(layout)):
+            raise NotSpeculable("sorted() of objects with a comparison of their own has no graph")
+        if not are_tuples and not {*map(number_kind, layouts)} <= {"i", "f", "b"} and layouts != [MISSING]:
+            raise NotSpeculable("sorted() has a graph only for numbers of one class and for tuples")
 
     def _call_print(self, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.AST) -> StagedValue:
         """`print`: the text is appended to those that are printed after the commit."""
@@ -166,6 +197,9 @@ class Calls(PythonOperators):
             )
         if type(python) is partial:
             return self._call_partial(python, arguments, keywords, node)
+        if type(python) is FunctionType and python in containers.RAW_OPERATIONS:
+            operate, (owner, *values) = containers.RAW_OPERATIONS[python], arguments
+            return self.for_each_class(owner, node, lambda pool, one: operate(self, pool, one, values, node))
         if type(python) is FunctionType:
             return self.call_python(python, arguments, keywords, node)
         if isinstance(target, NestedFunction):
@@ -205,7 +239,7 @@ class Calls(PythonOperators):
         is_list = is_list and all(issubclass(pool, ListPool) for pool in arguments[0].layout.classes)  # type: ignore[union-attr]
         if not is_list or len(arguments) != implementation.__code__.co_argcount:
             raise NotSpeculable(f"this call of {function.__name__} has no graph")
-        return self.call_library(implementation, arguments)
+        return self.call_library(implementation, arguments, is_exact=True)
 
     def _reduce(self, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
         """`functools.reduce`: of a list by a loop, of a tuple call by call."""
@@ -259,6 +293,10 @@ class Calls(PythonOperators):
             return self.dispatch(arguments[0], lambda value: self.is_instance(value, arguments[1], node))
         if function is list and not arguments and not self.observation.has_static_objects:
             return containers.new_list(self, [], node)
+        if function is dict and not arguments:
+            return containers.new_dict(self, [], node)
+        if (function is set or function is deque) and len(arguments) < 2:
+            return self._new_container(function, arguments, node)
         if function is getattr or function is hasattr or function is setattr:
             return self._call_on_attribute(function, arguments, node)
         if first is not None and (function is str or function is repr):
@@ -277,6 +315,16 @@ class Calls(PythonOperators):
                 return self.length(first, node)
         handler = arithmetic.BUILTINS.get(function)
         return None if handler is None else self.dispatch_all(arguments, lambda values: handler(self, values, node))
+
+    def _new_container(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
+        """A new set or deque, without items or with those of another container."""
+        value = containers.new_container(self, function, [], node)
+        for argument in arguments:
+            if isinstance(argument.layout, TupleLayout):
+                raise NotSpeculable(f"{function.__name__}() of a tuple has no graph")
+            items = self.as_list(argument, is_ordered=False)
+            self.call_library(library.add_each if function is set else library.add_all, [value, items])
+        return value
 
     def _call_on_attribute(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:
         """`getattr`, `hasattr` or `setattr` with a constant name."""

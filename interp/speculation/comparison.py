@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
 from .heap import attributes_of, is_object, is_tuple
+from .layouts import POOLS
 
 TOLERANCE = 1e-9
 """The largest relative difference of equal floats: the last bits of arrays depend on the engine."""
@@ -69,8 +71,12 @@ def _parts(value: Any, place: str) -> dict[str, Any] | None:
     """The parts of a value, by their places; None for a number, an array, or an object that is compared by identity."""
     if type(value) is list or is_tuple(value):
         return {f"{place}[{position}]": item for position, item in enumerate(value)}
-    if type(value) is dict:
-        return {f"{place}[{key!r}]": item for key, item in value.items()}
+    if type(value) is deque:
+        return {f"{place}[{position}]": item for position, item in enumerate(value)}
+    if type(value) is set:
+        return {f"an item of {place}": sorted(map(_describe, value))}
+    if type(value) in POOLS and isinstance(value, dict):
+        return {f"{place}[{_describe(key)}]": item for key, item in value.items()}
     if type(value) is np.ndarray:
         return {}
     if type(value) is Variable:

@@ -10,22 +10,35 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 from typing import Any
 
 from ...core.errors import with_article
 from . import arithmetic, library
-from .heap import ITEMS, KEYS, LENGTH, LIMIT, START, FieldKey
+from .heap import ITEMS, KEYS, LENGTH, LIMIT, OPTION, START, FieldKey
 from .layouts import (
+    ANY_TEXT,
     MISSING,
+    NONE,
     ConstantLayout,
+    CounterPool,
+    DefaultDictPool,
+    DequePool,
     DictPool,
     ListPool,
     NotSpeculable,
+    OrderedDictPool,
+    Pool,
+    ReferenceLayout,
+    SequencePool,
+    SetPool,
+    TablePool,
+    TextLayout,
     UnionLayout,
     class_name,
+    join,
     number_kind,
     options_of,
+    parts,
 )
 from .staging import NONE_VALUE, NewObject, StagedValue, Staging
 
@@ -37,7 +50,7 @@ def length(staging: Staging, pool: type, owner: StagedValue) -> Any:
             dict_keys(staging, pool, owner), lambda keys: staging.number("i", len(staging.items(keys)))
         )
         return sizes.leaves[0]
-    if not issubclass(pool, ListPool):
+    if not issubclass(pool, SequencePool):
         raise NotSpeculable(f"the length of {with_article(class_name(pool))} has no graph")
     return _number(staging, pool, LENGTH, owner)
 
@@ -94,72 +107,138 @@ def _position(staging: Staging, pool: type, owner: StagedValue, index: StagedVal
     return position
 
 
-def _dict_key(pool: type, index: StagedValue) -> FieldKey:
+def _dict_key(staging: Staging, pool: type[Pool], index: StagedValue) -> FieldKey:
+    """The field of a key. A computed key turns the dicts into lists of pairs, and generation restarts."""
     if not isinstance(index.layout, ConstantLayout) or type(index.layout.value) not in (str, int):
-        raise NotSpeculable("a key of a dict other than an int or a constant string has no graph")
+        staging.make_table(pool)
     return FieldKey(pool, index.layout.value)
 
 
-def _choose_key(
-    staging: Staging,
-    pool: type,
-    index: StagedValue,
-    on_key: Callable[[FieldKey], StagedValue],
-    on_other_key: Callable[[Any], StagedValue | None],
-) -> StagedValue:
-    """Apply `on_key` to the key of a dict. A computed int is compared with each int that is a key of a dict of the
-    pool; for another one, `on_other_key` has the result, unless it asserts that there is none. It gets whether the key
-    is one of those."""
-    if isinstance(index.layout, ConstantLayout) or number_kind(index.layout) not in ("i", "b"):
-        return on_key(_dict_key(pool, index))
-    number, keys = arithmetic.as_kind(staging, index, "i"), staging.int_keys(pool)
-    are_equal = [staging.emit("equal", number, key.name) for key in keys]
-    otherwise = on_other_key(reduce(partial(staging.emit, "logical_or"), are_equal) if keys else False)
-
-    def choose_from(position: int) -> StagedValue:
-        if position == len(keys) - (otherwise is None):
-            return on_key(keys[position]) if otherwise is None else otherwise
-        return staging.branch(are_equal[position], lambda: on_key(keys[position]), lambda: choose_from(position + 1))
-
-    return choose_from(0)
+def find(staging: Staging, pool: type[Pool], owner: StagedValue, value: StagedValue) -> Any:
+    """The position of a key of a dict, or of an item of a set; -1 if it is not there."""
+    if any(staging.has_own_comparison(part) for part in parts(value.layout)):
+        raise NotSpeculable("a key with a comparison of its own has no graph")
+    function = library.find_key if issubclass(pool, TablePool) else library.find_item
+    position = staging.call_library(function, [owner, _as_key(staging, value)])
+    assert number_kind(position.layout) == "i"
+    return staging.leaf_of(position)
 
 
-def read_item(staging: Staging, pool: type, owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
+def _as_key(staging: Staging, value: StagedValue) -> StagedValue:
+    """A key or an item of a set. Constant strings become strings, which one op compares."""
+    are_texts = all(
+        isinstance(option, TextLayout) or (isinstance(option, ConstantLayout) and type(option.value) is str)
+        for option in options_of(value.layout)
+    )
+    return staging.coerce(value, join(value.layout, ANY_TEXT)) if are_texts else value
+
+
+def _is_found(staging: Staging, position: Any) -> Any:
+    return staging.emit("greater_equal", position, 0)
+
+
+def _check_key(staging: Staging, position: Any, node: ast.AST) -> Any:
+    """A position that is asserted to be one."""
+    reason = "Python raises KeyError where not"
+    is_found = _is_found(staging, position)
+    staging.check(is_found, node, "the key is there", reason, raises=KeyError)
+    return staging.emit("where", is_found, position, 0)
+
+
+def _set_cell(
+    staging: Staging, pool: type, owner: StagedValue, position: Any, value: StagedValue, node: ast.AST
+) -> None:
+    cell = _cell(staging, pool, owner, position)
+    staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
+
+
+def _value_at(staging: Staging, pool: type, owner: StagedValue, position: Any) -> StagedValue:
+    """The value of a pair of a dict."""
+    return staging.items(read_cell(staging, pool, owner, position))[1]
+
+
+def _make_default(
+    staging: Staging, pool: type[Pool], owner: StagedValue, index: StagedValue, node: ast.AST
+) -> StagedValue | None:
+    """The value that a dict has under a key that is not there; None where Python raises KeyError."""
+    if issubclass(pool, CounterPool):
+        return staging.constant(0)
+    if not issubclass(pool, DefaultDictPool):
+        return None
+    key = FieldKey(pool, OPTION)
+    factory = staging.row(key, owner)
+    if factory.layout == NONE:
+        return None
+    assert isinstance(node, ast.expr)
+    value = staging.call_value(factory, [], {}, node)
+    pair = staging.tuple_of([_as_key(staging, index), value])
+    _append(staging, pool, owner, [pair], node)
+    return value
+
+
+def read_item(staging: Staging, pool: type[Pool], owner: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
     """`owner[index]`."""
-    if issubclass(pool, ListPool):
+    if issubclass(pool, ListPool | DequePool):
         return read_cell(staging, pool, owner, _position(staging, pool, owner, index, node))
     if issubclass(pool, DictPool):
+        return staging.read_row(_dict_key(staging, pool, index), owner, node)
+    if issubclass(pool, TablePool):
+        position = find(staging, pool, owner, index)
+        if issubclass(pool, CounterPool | DefaultDictPool):
 
-        def check(is_key: Any) -> None:
-            staging.check(is_key, node, "the dict has the key", "Python raises KeyError where not", raises=KeyError)
+            def make() -> StagedValue:
+                value = _make_default(staging, pool, owner, index, node)
+                return _value_at(staging, pool, owner, _check_key(staging, position, node)) if value is None else value
 
-        return _choose_key(staging, pool, index, lambda key: staging.read_row(key, owner, node), check)
+            return staging.branch(_is_found(staging, position), lambda: _value_at(staging, pool, owner, position), make)
+        return _value_at(staging, pool, owner, _check_key(staging, position, node))
     raise NotSpeculable(f"an item of {with_article(class_name(pool))} has no graph")
 
 
 def write_item(
-    staging: Staging, pool: type, owner: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST
+    staging: Staging, pool: type[Pool], owner: StagedValue, index: StagedValue, value: StagedValue, node: ast.AST
 ) -> None:
     """`owner[index] = value`."""
-    if issubclass(pool, ListPool):
-        position = _position(staging, pool, owner, index, node)
-        cell = _cell(staging, pool, owner, position)
-        staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
+    if issubclass(pool, ListPool | DequePool):
+        _set_cell(staging, pool, owner, _position(staging, pool, owner, index, node), value, node)
     elif issubclass(pool, DictPool):
+        key = _dict_key(staging, pool, index)
+        may_add = MISSING in options_of(staging.layout_of_key(key))
+        if may_add and FieldKey(pool, KEYS) in staging.requirements.fields:
+            staging.make_table(pool)
+        staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
+    elif issubclass(pool, TablePool):
+        position = find(staging, pool, owner, index)
 
-        def write(key: FieldKey) -> StagedValue:
-            may_add = MISSING in options_of(staging.layout_of_key(key))
-            if may_add and FieldKey(pool, KEYS) in staging.requirements.fields:
-                raise NotSpeculable("a dict that may get a key, and whose keys are read, has no graph")
-            staging.write_heap(key, value, node, lambda: staging.index_in(key, owner))
+        def replace_value() -> StagedValue:
+            old_key = staging.items(read_cell(staging, pool, owner, position))[0]
+            _set_cell(staging, pool, owner, position, staging.tuple_of([old_key, value]), node)
             return NONE_VALUE
 
-        def check_is_old(is_key: Any) -> None:
-            staging.check(is_key, node, "the key is one of earlier calls", "another one needs a field of its own")
+        def add() -> StagedValue:
+            return _append(staging, pool, owner, [staging.tuple_of([_as_key(staging, index), value])], node)
 
-        _choose_key(staging, pool, index, write, check_is_old)
+        if FieldKey(pool, ITEMS) not in staging.requirements.fields or (
+            staging.layout_of_key(FieldKey(pool, ITEMS)) == MISSING
+        ):
+            add()  # no key was seen
+            return
+        staging.branch(_is_found(staging, position), replace_value, add)
     else:
         raise NotSpeculable(f"an item of {with_article(class_name(pool))} is assigned")
+
+
+def delete_item(staging: Staging, pool: type[Pool], owner: StagedValue, index: StagedValue, node: ast.AST) -> None:
+    """`del owner[index]`."""
+    if issubclass(pool, DictPool):
+        staging.make_table(pool)
+    if issubclass(pool, ListPool | DequePool):
+        position = _position(staging, pool, owner, index, node)
+    elif issubclass(pool, TablePool):
+        position = _check_key(staging, find(staging, pool, owner, index), node)
+    else:
+        raise NotSpeculable(f"an item of {with_article(class_name(pool))} is deleted")
+    staging.call_library(library.remove_at, [owner, staging.number("i", position)])
 
 
 def _write_length(staging: Staging, pool: type, owner: StagedValue, count: Any, node: ast.AST) -> None:
@@ -206,10 +285,28 @@ def new_list(staging: Staging, items: Sequence[StagedValue], node: ast.expr) -> 
     return value
 
 
+def new_container(staging: Staging, python_class: type, items: Sequence[StagedValue], node: ast.expr) -> StagedValue:
+    """A new set or deque of these items."""
+    pool = staging.pool_of_site(python_class, node)
+    value = staging.allocate(pool, node)
+    option = FieldKey(pool, OPTION)
+    if option in staging.requirements.fields:
+        staging.write_heap(option, NONE_VALUE, node, lambda: staging.index_in(option, value), is_new=True)
+    add = _add if python_class is set else _append
+    for item in items:
+        add(staging, pool, value, [item], node)
+    return value
+
+
 def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]], node: ast.expr) -> StagedValue:
-    """A new dict of these items, whose keys are constant strings or ints."""
+    """A new dict of these items."""
     pool = staging.pool_of_site(dict, node)
-    keys = [_dict_key(pool, key) for key, _ in items]
+    if issubclass(pool, TablePool):
+        value = staging.allocate(pool, node)
+        for index, item in items:
+            write_item(staging, pool, value, index, item, node)
+        return value
+    keys = [_dict_key(staging, pool, key) for key, _ in items]
     value = staging.allocate(pool, node)
     new = NewObject(value.leaves[0], pool)
     for key, (_, item) in zip(keys, items, strict=True):
@@ -224,12 +321,158 @@ def new_dict(staging: Staging, items: Sequence[tuple[StagedValue, StagedValue]],
     return value
 
 
-METHODS: dict[str, tuple[int, Callable[..., StagedValue]]] = {
-    "append": (1, _append),
-    "pop": (0, _pop),
-    "clear": (0, _clear),
+def _append_to_deque(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`append` of a deque, which first loses an item if it is full."""
+    limit = staging.row(FieldKey(pool, OPTION), owner)
+
+    def make_room(option: StagedValue) -> StagedValue:
+        if option.layout != NONE:
+            is_positive = staging.emit("greater", staging.leaf_of(option), 0)
+            staging.check(is_positive, node, "the deque may have items", "one without items stays as it is")
+            is_full = staging.emit("equal", length(staging, pool, owner), staging.leaf_of(option))
+            first = staging.number("i", 0)
+            staging.branch(is_full, lambda: staging.call_library(library.remove_at, [owner, first]), lambda: NONE_VALUE)
+        return NONE_VALUE
+
+    staging.dispatch(limit, make_room)
+    return _append(staging, pool, owner, values, node)
+
+
+def _append_left(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    if staging.layout_of_key(FieldKey(pool, OPTION)) != NONE:
+        raise NotSpeculable("appendleft() of a deque with a maximum length has no graph")
+    return staging.call_library(library.add_first, [owner, *values])
+
+
+def _pop_left(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    position = _position(staging, pool, owner, staging.constant(0), node)
+    value = read_cell(staging, pool, owner, position)
+    staging.call_library(library.remove_at, [owner, staging.number("i", position)])
+    return value
+
+
+def _add(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`add` of a set."""
+    value = _as_key(staging, values[0])
+    is_in = contains_key(staging, pool, owner, value)
+    return staging.branch(
+        staging.truth(is_in, node), lambda: NONE_VALUE, lambda: _append(staging, pool, owner, [value], node)
+    )
+
+
+def _remove(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`remove` of a set or list."""
+    if staging.layout_of_key(FieldKey(pool, ITEMS)) == MISSING:
+        staging.check(False, node, "it is not reached", "the container was empty in all calls")
+    position = find(staging, pool, owner, values[0])
+    is_found, raises = _is_found(staging, position), KeyError if issubclass(pool, SetPool) else ValueError
+    reason = f"Python raises {raises.__name__} where it is not"
+    staging.check(is_found, node, "the item is there", reason, raises=raises)
+    place = staging.number("i", staging.emit("where", is_found, position, 0))
+    return staging.call_library(library.remove_at, [owner, place])
+
+
+def _discard(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    if staging.layout_of_key(FieldKey(pool, ITEMS)) == MISSING:
+        return NONE_VALUE
+    position = find(staging, pool, owner, values[0])
+    place = staging.number("i", position)
+    return staging.branch(
+        _is_found(staging, position),
+        lambda: staging.call_library(library.remove_at, [owner, place]),
+        lambda: NONE_VALUE,
+    )
+
+
+def _get(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`get` of a dict."""
+    default = values[1] if len(values) == 2 else NONE_VALUE
+    has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
+    if issubclass(pool, DictPool):
+        return staging.branch(has_key, lambda: read_item(staging, pool, owner, values[0], node), lambda: default)
+
+    def read() -> StagedValue:
+        position = staging.emit("maximum", find(staging, pool, owner, values[0]), 0)
+        return _value_at(staging, pool, owner, position)
+
+    return staging.branch(has_key, read, lambda: default)
+
+
+def _pop_key(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`pop` of a dict."""
+
+    def pop() -> StagedValue:
+        position = _check_key(staging, find(staging, pool, owner, values[0]), node)
+        value = _value_at(staging, pool, owner, position)
+        staging.call_library(library.remove_at, [owner, staging.number("i", position)])
+        return value
+
+    if len(values) == 1:
+        return pop()
+    has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
+    return staging.branch(has_key, pop, lambda: values[1])
+
+
+def _set_default(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    """`setdefault` of a dict."""
+    default = values[1] if len(values) == 2 else NONE_VALUE
+    has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
+
+    def add() -> StagedValue:
+        _append(staging, pool, owner, [staging.tuple_of([_as_key(staging, values[0]), default])], node)
+        return default
+
+    return staging.branch(has_key, lambda: _get(staging, pool, owner, values[:1], node), add)
+
+
+def _move_to_end(
+    staging: Staging, pool: type[Pool], owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    position = _check_key(staging, find(staging, pool, owner, values[0]), node)
+    return staging.call_library(library.move_to_end, [owner, staging.number("i", position)])
+
+
+METHODS: dict[type, dict[tuple[str, int], Callable[..., StagedValue]]] = {
+    ListPool: {("append", 1): _append, ("pop", 0): _pop, ("clear", 0): _clear, ("remove", 1): _remove},
+    DequePool: {
+        ("append", 1): _append_to_deque,
+        ("appendleft", 1): _append_left,
+        ("pop", 0): _pop,
+        ("popleft", 0): _pop_left,
+        ("clear", 0): _clear,
+    },
+    SetPool: {("add", 1): _add, ("remove", 1): _remove, ("discard", 1): _discard, ("clear", 0): _clear},
+    DictPool: {("get", 1): _get, ("get", 2): _get},
+    TablePool: {
+        ("get", 1): _get,
+        ("get", 2): _get,
+        ("pop", 1): _pop_key,
+        ("pop", 2): _pop_key,
+        ("setdefault", 1): _set_default,
+        ("setdefault", 2): _set_default,
+        ("clear", 0): _clear,
+    },
+    OrderedDictPool: {("move_to_end", 1): _move_to_end},
 }
-"""The methods of lists that a graph may call, each with its number of arguments."""
+"""The methods that a graph may call, by name and number of arguments, of the containers of each kind of pools."""
 LIBRARY: dict[tuple[str, int], Callable[..., Any]] = {
     ("extend", 1): library.extend,
     ("insert", 2): library.insert,
@@ -239,39 +482,52 @@ LIBRARY: dict[tuple[str, int], Callable[..., Any]] = {
     ("copy", 0): library.copy,
     ("reverse", 0): library.reverse,
 }
-"""More methods, by name and number of arguments, each with its implementation in Python."""
+"""More methods of lists, by name and number of arguments, each with its implementation in Python."""
+_VIEWS = {"keys": library.keys_of, "values": library.values_of, "items": library.pairs_of}
 
 
 def call_method(
-    staging: Staging, pool: type, owner: StagedValue, name: str, values: Sequence[StagedValue], node: ast.AST
+    staging: Staging, pool: type[Pool], owner: StagedValue, name: str, values: Sequence[StagedValue], node: ast.AST
 ) -> StagedValue:
     """`owner.name(*values)`."""
-    if issubclass(pool, ListPool) and (name, len(values)) in LIBRARY:
-        return staging.call_library(LIBRARY[name, len(values)], [owner, *values])
-    if issubclass(pool, DictPool) and name == "get" and len(values) in (1, 2):
-        has_key = staging.truth(contains_key(staging, pool, owner, values[0]), node)
-        default = values[1] if len(values) == 2 else NONE_VALUE
-        return staging.branch(has_key, lambda: read_item(staging, pool, owner, values[0], node), lambda: default)
-    if not issubclass(pool, ListPool) or name not in METHODS or len(values) != METHODS[name][0]:
-        raise NotSpeculable(
-            f"method {name} of {with_article(class_name(pool))} with {len(values)} arguments has no graph"
-        )
-    return METHODS[name][1](staging, pool, owner, values, node)
+    key = name, len(values)
+    if issubclass(pool, ListPool) and key in LIBRARY:
+        return staging.call_library(LIBRARY[key], [owner, *values])
+    for kind, methods in METHODS.items():
+        if issubclass(pool, kind) and key in methods:
+            return methods[key](staging, pool, owner, values, node)
+    if issubclass(pool, DictPool) and key in METHODS[TablePool]:
+        staging.make_table(pool)
+    raise NotSpeculable(f"method {name} of {with_article(class_name(pool))} with {len(values)} arguments has no graph")
 
 
-def contains_key(staging: Staging, pool: type, owner: StagedValue, index: StagedValue) -> StagedValue:
-    """Whether a dict has a key."""
+def list_view(staging: Staging, owner: StagedValue, view: str, node: ast.AST) -> StagedValue:
+    """The keys, values or items of a dict, as a new list, for a function that reads them once."""
+
+    def read(pool: type[Pool], instance: StagedValue) -> StagedValue:
+        if issubclass(pool, DictPool):
+            staging.make_table(pool)
+        if not issubclass(pool, TablePool):
+            raise NotSpeculable(f"{view} of {with_article(class_name(pool))} have no graph")
+        return staging.call_library(_VIEWS[view], [instance])
+
+    return staging.for_each_class(owner, node, read)
+
+
+def contains_key(staging: Staging, pool: type[Pool], owner: StagedValue, index: StagedValue) -> StagedValue:
+    """Whether a dict has a key, or a set an item."""
+    if issubclass(pool, TablePool | SetPool):
+        if staging.layout_of_key(FieldKey(pool, ITEMS)) == MISSING:
+            return staging.constant(False)
+        return staging.number("b", _is_found(staging, find(staging, pool, owner, index)))
     if not issubclass(pool, DictPool):
         raise NotSpeculable(f"`in` {with_article(class_name(pool))} has no graph")
-
-    def has(key: FieldKey) -> StagedValue:
-        layout = staging.layout_of_key(key)
-        if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
-            return staging.constant(layout != MISSING)
-        option = staging.emit("take", staging.leaves_of(key)[0], staging.index_in(key, owner), axis=0)
-        return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
-
-    return _choose_key(staging, pool, index, has, lambda _: staging.constant(False))
+    key = _dict_key(staging, pool, index)
+    layout = staging.layout_of_key(key)
+    if not isinstance(layout, UnionLayout) or MISSING not in layout.options:
+        return staging.constant(layout != MISSING)
+    option = staging.emit("take", staging.leaves_of(key)[0], staging.index_in(key, owner), axis=0)
+    return staging.number("b", staging.emit("not_equal", option, layout.options.index(MISSING)))
 
 
 @dataclass(frozen=True)
@@ -284,6 +540,9 @@ class Iteration:
 
 def iterate_list(staging: Staging, owner: StagedValue, node: ast.AST) -> Iteration:
     """The iteration of a list. As in Python, its length is read before each item."""
+    assert isinstance(owner.layout, ReferenceLayout)
+    if not all(issubclass(pool, ListPool) for pool in owner.layout.classes):
+        return _iterate_container(staging, owner, node)
 
     def has_item(position: Any) -> Any:
         def is_before_end(pool: type, instance: StagedValue) -> StagedValue:
@@ -295,6 +554,89 @@ def iterate_list(staging: Staging, owner: StagedValue, node: ast.AST) -> Iterati
         return staging.for_each_class(owner, node, lambda pool, instance: read_cell(staging, pool, instance, position))
 
     return Iteration(has_item, item)
+
+
+def _iterate_container(
+    staging: Staging,
+    owner: StagedValue,
+    node: ast.AST,
+    read_item: Callable[[StagedValue], StagedValue] = lambda item: item,
+) -> Iteration:
+    """The iteration of a deque or dict, which is asserted not to become longer or shorter."""
+
+    def count(pool: type[Pool], instance: StagedValue) -> StagedValue:
+        if not issubclass(pool, DequePool | TablePool):
+            raise NotSpeculable(f"a loop over {with_article(class_name(pool))} has no graph")
+        return staging.number("i", length(staging, pool, instance))
+
+    size = staging.for_each_class(owner, node, count).leaves[0]
+
+    def has_item(position: Any) -> Any:
+        is_same = staging.emit("equal", staging.for_each_class(owner, node, count).leaves[0], size)
+        reason = "Python raises RuntimeError where it changes"
+        staging.check(is_same, node, "the length does not change in the loop", reason)
+        return staging.emit("less", position, size)
+
+    def item(position: Any) -> StagedValue:
+        value = staging.for_each_class(owner, node, lambda pool, instance: read_cell(staging, pool, instance, position))
+        return read_item(value)
+
+    return Iteration(has_item, item)
+
+
+def iterate_dict(staging: Staging, owner: StagedValue, view: str, node: ast.AST) -> Iteration:
+    """The iteration of the keys, values or items of a dict."""
+    position = {"keys": 0, "values": 1}.get(view)
+
+    def read(pair: StagedValue) -> StagedValue:
+        return pair if position is None else staging.items(pair)[position]
+
+    return _iterate_container(staging, owner, node, read)
+
+
+RAW_OPERATIONS: dict[Any, Callable[..., StagedValue]] = {}
+"""Operations of `library` on containers of all classes."""
+
+
+def _raw(function: Any) -> Callable[[Callable[..., StagedValue]], Callable[..., StagedValue]]:
+    def add(operation: Callable[..., StagedValue]) -> Callable[..., StagedValue]:
+        RAW_OPERATIONS[function] = operation
+        return operation
+
+    return add
+
+
+@_raw(library.item_at)
+def _item_at(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    return read_cell(staging, pool, owner, staging.leaf_of(values[0]))
+
+
+@_raw(library.count_items)
+def _count_items(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    return staging.number("i", length(staging, pool, owner))
+
+
+@_raw(library.set_item)
+def _set_item(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    _set_cell(staging, pool, owner, staging.leaf_of(values[0]), values[1], node)
+    return NONE_VALUE
+
+
+RAW_OPERATIONS[library.add_item] = _append
+
+
+@_raw(library.drop_item)
+def _drop_item(
+    staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
+) -> StagedValue:
+    _write_length(staging, pool, owner, staging.emit("subtract", length(staging, pool, owner), 1), node)
+    return NONE_VALUE
 
 
 def reverse_items(staging: Staging, owner: StagedValue, node: ast.AST) -> Iteration:

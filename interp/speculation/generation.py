@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from types import FunctionType, ModuleType
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.source.passes.control_flow import find_exits, may_complete
 from ...core.frontend.source.reader import FunctionNode
 from ..training.optimizers import Optimizer
-from . import arithmetic, containers, handlers, numpy_arrays, patterns, text, training
+from . import arithmetic, containers, handlers, library, numpy_arrays, patterns, text, training
 from .calls import Calls
 from .dataclass_fields import dataclass_fields
 from .heap import VariableKey, class_problem, static_attribute
@@ -33,11 +34,13 @@ from .layouts import (
     UNASSIGNED,
     ConstantLayout,
     DictPool,
+    ListPool,
     NotSpeculable,
     Pool,
     ReferenceLayout,
     Slot,
     StaticLayout,
+    TablePool,
     TupleLayout,
     UnionLayout,
     class_name,
@@ -55,10 +58,14 @@ from .staging import (
     NONE_VALUE,
     RETURN,
     RUNNING,
+    SEEN,
     NestedFunction,
     Restart,
     StagedValue,
+    TryFrame,
 )
+
+_Comprehension: TypeAlias = ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp
 
 
 class Emission(ast.expr):
@@ -163,6 +170,14 @@ class Generation(Calls):
             self.write_item(
                 owner, index, self.binary(statement.op, old, self.evaluate(statement.value), statement), target
             )
+
+    def _run_delete(self, statement: ast.Delete) -> None:
+        for target in statement.targets:
+            if not isinstance(target, ast.Subscript) or isinstance(target.slice, ast.Slice):
+                raise NotSpeculable(f"`{ast.unparse(statement)}` has no graph")
+            owner, index = self.evaluate(target.value), self.evaluate(target.slice)
+            self.current_node = target
+            self.delete_item(owner, index, target)
 
     def _run_if(self, statement: ast.If) -> None:
         self.run_if(statement, statement.body, statement.orelse)
@@ -298,8 +313,10 @@ class Generation(Calls):
         self.check(predicate, statement.test, "it is true", reason, raises=raises)
 
     def _run_raise(self, statement: ast.Raise) -> None:
-        raises = handlers.raised_class(self, statement) if self.open_tries() else None
-        self.check(False, statement, "it is not reached", "Python raises the exception", raises=raises)
+        is_caught = self.open_tries() or self.stack[-1].passes_exceptions
+        raises = handlers.raised_class(self, statement) if is_caught else None
+        reason = "Python raises the exception"
+        self.check(False, statement, "it is not reached", reason, raises=raises, has_raised=True)
 
     def _run_try(self, statement: ast.Try) -> None:
         handlers.run_try(self, statement)
@@ -332,20 +349,23 @@ class Generation(Calls):
 
         training.record(self, tape, run)
 
-    def _run_without_handlers(self, run: Callable[[], None]) -> None:
-        """Generate the body of a `with`, which sees exceptions before a handler around it does."""
-        self.tries.append(None)
+    def _run_in_with(self, run: Callable[[], None], code: int | None = None) -> set[Any]:
+        """Generate the body of a `with`, which sees exceptions before a handler around it does. They leave it with this
+        code; with None, the graph has no exception in it. Returns the classes that it needs."""
+        frame = TryFrame(self.stack[-1], (((BaseException,), code),))
+        self.tries.append(frame)
         try:
             run()
         finally:
             self.tries.pop()
+        return frame.used_codes
 
     def _run_with(self, statement: ast.With) -> None:
         first = statement.items[0]
         if isinstance(first.context_expr, ast.Call) and self._is_value(first.context_expr.func, Tape):
             if len(statement.items) > 1:
                 raise NotSpeculable("`with` of a tape and another context manager has no graph")
-            self._run_without_handlers(lambda: self._run_tape(statement, first, first.context_expr))  # type: ignore[arg-type]
+            self._run_in_with(lambda: self._run_tape(statement, first, first.context_expr))  # type: ignore[arg-type]
             return
         managers = list[StagedValue]()
         for item in statement.items:
@@ -356,14 +376,33 @@ class Generation(Calls):
             entered = self.call_special(manager, "__enter__", (), item.context_expr)
             if item.optional_vars is not None:
                 self.assign(item.optional_vars, entered)
-        self._run_without_handlers(lambda: self.run_block(statement.body))
-        nothing = NONE_VALUE
-        for manager, item in zip(reversed(managers), reversed(statement.items), strict=True):
-            self._run_cleanup(
-                lambda manager=manager, item=item: self.call_special(  # type: ignore[misc]
-                    manager, "__exit__", [nothing] * 3, item.context_expr
-                )
+        sees_exceptions = len(managers) == 1 and self.location_of(statement) not in self.requirements.dropped_handlers
+        if sees_exceptions:
+            handlers.note_caught(self, [Exception])
+        body = partial(self.run_block, statement.body)
+        classes = sorted(self._run_in_with(body, SEEN if sees_exceptions else None), key=self.exception_code)
+
+        def end(remaining_classes: Sequence[type]) -> None:
+            """Call `__exit__`, with the exception of one of these classes that has left the body, if any."""
+            if not remaining_classes:
+                for manager, item in zip(reversed(managers), reversed(statement.items), strict=True):
+                    self._run_cleanup(
+                        partial(self.call_special, manager, "__exit__", [NONE_VALUE] * 3, item.context_expr)
+                    )
+                return
+            owner, *others = remaining_classes
+
+            def run(action: Callable[[], None]) -> StagedValue:
+                action()
+                return NONE_VALUE
+
+            self.branch(
+                self.has_exit(self.exception_code(owner)),
+                partial(run, partial(handlers.run_exit, self, statement, managers[0], owner)),
+                partial(run, partial(end, others)),
             )
+
+        end(classes)
 
     def _run_functiondef(self, statement: ast.FunctionDef) -> None:
         if statement.decorator_list:
@@ -401,11 +440,52 @@ class Generation(Calls):
         if isinstance(view, tuple):
             self._run_dict_loop(statement, *view)
             return
+        if not isinstance(call, ast.Call) or not self._is_iterable_builtin(call):
+            value = self.evaluate(view)
+            if self._has_iterator(value):
+                self._run_iterator(statement, value)
+                return
+            view = ast.copy_location(Emission(lambda: value), call)
         iteration = self._iteration(view)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
         else:
             self._run_unrolled(statement, iteration)
+
+    def _is_iterable_builtin(self, call: ast.Call) -> bool:
+        """Whether a call is one of a builtin that combines iterables."""
+        return any(self._is_builtin(call.func, function) for function in (zip, enumerate, reversed))
+
+    def _has_iterator(self, value: StagedValue) -> bool:
+        """Whether a value is an object of the user with an iterator of its own."""
+        if not isinstance(value.layout, ReferenceLayout) or value.layout.is_optional:
+            return False
+        owners = [owner for owner in value.layout.classes if not issubclass(owner, Pool)]
+        return len(owners) == len(value.layout.classes) and all(
+            isinstance(self.require_class_value(owner, "__iter__"), FunctionType) for owner in owners
+        )
+
+    def _run_iterator(self, statement: ast.For, value: StagedValue) -> None:
+        """A loop over an object with `__iter__`: `__next__` is called until it raises StopIteration."""
+        if statement.orelse:
+            raise NotSpeculable("a loop over an iterator with `else` has no graph")
+        name = f" iterator {statement.lineno}:{statement.col_offset}"
+        self.state.variables[name] = self.call_special(value, "__iter__", (), statement.iter)
+
+        def read_next() -> StagedValue:
+            return self.call_special(self.state.variables[name], "__next__", (), statement.iter)
+
+        item = ast.copy_location(Emission(read_next), statement.iter)
+        assignment = ast.copy_location(ast.Assign([statement.target], item), statement.target)
+        end = ast.ExceptHandler(
+            ast.copy_location(ast.Name("StopIteration", ast.Load()), statement),
+            None,
+            [ast.copy_location(ast.Break(), statement)],
+        )
+        attempt = ast.Try([assignment], [ast.copy_location(end, statement)], statement.body, [])
+        loop = ast.While(ast.Constant(True), [ast.copy_location(attempt, statement)], [])
+        self.run_statement(ast.copy_location(loop, statement))
+        self.state.variables.pop(name, None)
 
     def _is_call(self, node: ast.expr, function: Any) -> TypeGuard[ast.Call]:
         """Whether an expression is a call of a builtin, without keywords and starred arguments."""
@@ -442,8 +522,7 @@ class Generation(Calls):
         if self.is_static(owner, dict):
             self.make_general(owner.layout.object)  # type: ignore[union-attr]
         layout = owner.layout
-        is_dict = isinstance(layout, ReferenceLayout) and all(issubclass(pool, DictPool) for pool in layout.classes)
-        if is_dict:
+        if isinstance(layout, ReferenceLayout) and all(issubclass(p, DictPool | TablePool) for p in layout.classes):
             return owner, name
         if isinstance(owner_node, ast.Name):
             return node
@@ -456,7 +535,11 @@ class Generation(Calls):
 
     def _run_dict_loop(self, statement: ast.For, owner: StagedValue, view: str) -> None:
         """Unroll a loop over a dict, with a branch for each tuple of keys that it may have. As in Python, each value is
-        read when its turn comes."""
+        read when its turn comes. A dict with computed keys has a loop over its pairs."""
+        assert isinstance(owner.layout, ReferenceLayout)
+        if all(issubclass(pool, TablePool) for pool in owner.layout.classes):
+            self._run_iteration(statement, containers.iterate_dict(self, owner, view, statement.iter))
+            return
 
         def read_item(key: StagedValue) -> StagedValue:
             if view == "keys":
@@ -464,14 +547,22 @@ class Generation(Calls):
             value = self.read_item(owner, key, statement.iter)
             return value if view == "values" else self.tuple_of([key, value])
 
-        def run(keys: StagedValue) -> StagedValue:
-            self._run_unrolled(statement, self.items(keys), read_item)
-            return NONE_VALUE
+        def run_class(pool: type[Pool], instance: StagedValue) -> StagedValue:
+            def run(keys: StagedValue) -> StagedValue:
+                items = self.items(keys)
+                if len(items) > self._max_unrolled(statement):
+                    self.make_table(pool)
+                self._run_unrolled(statement, items, read_item)
+                return NONE_VALUE
 
-        def run_class(pool: type, instance: StagedValue) -> StagedValue:
+            if issubclass(pool, TablePool):
+                raise NotSpeculable("a loop over dicts of several classes has no graph")
             return self.dispatch(containers.dict_keys(self, pool, instance), run)
 
         self.for_each_class(owner, statement.iter, run_class)
+
+    def _max_unrolled(self, statement: ast.For) -> int:
+        return MAX_BRANCHES if find_exits(statement.body) else MAX_UNROLLED
 
     def _run_unrolled(
         self,
@@ -480,7 +571,7 @@ class Generation(Calls):
         read_item: Callable[[StagedValue], StagedValue] = lambda item: item,
     ) -> None:
         exits, outer = find_exits(statement.body), self.state.exit
-        if len(items) > (MAX_BRANCHES if exits else MAX_UNROLLED):
+        if len(items) > self._max_unrolled(statement):
             raise NotSpeculable(f"a loop over `{ast.unparse(statement.iter)}` has no graph")
 
         def assign_item(item: StagedValue) -> StagedValue:
@@ -519,7 +610,13 @@ class Generation(Calls):
                     parts = [self._iteration(argument) for argument in node.args]
                     if function is zip or len(parts) == 1:
                         return self._combine(function, parts, node)
-        value = self.evaluate(node)
+        view = self._dict_view(node)
+        if isinstance(view, tuple):
+            owner, name = view
+            if all(issubclass(pool, TablePool) for pool in owner.layout.classes):  # type: ignore[union-attr]
+                return containers.iterate_dict(self, owner, name, node)
+            return containers.iterate_list(self, containers.list_view(self, owner, name, node), node)
+        value = self.evaluate(view)
         if isinstance(value.layout, ReferenceLayout):
             return containers.iterate_list(self, value, node)
         return self.sequence_items(value)
@@ -611,7 +708,7 @@ class Generation(Calls):
         """Continue behind a loop that has ended or was left, with its `else`; `outer` is the exit before the loop. A
         `break` of the `else` belongs to the loop around this one."""
         is_complete, exits = self.has_exit(RUNNING), find_exits(statement.body)
-        if any(isinstance(each, ast.Return) for each in exits) or self._raises_within(statement):
+        if any(isinstance(each, ast.Return) for each in exits) or self._may_raise():
             self._clear_exit(BREAK, outer)
         else:
             self.state.exit = outer
@@ -633,11 +730,9 @@ class Generation(Calls):
         elif is_left:
             self.state.exit = outer
 
-    def _raises_within(self, statement: ast.While | ast.For) -> bool:
-        """Whether a statement in a loop may lead to a handler around the loop."""
-        file, last = self.location_of(statement).file, statement.end_lineno or statement.lineno
-        locations = [key[0] for key in self.requirements.raised_checks]
-        return any(each.file == file and statement.lineno <= each.line <= last for each in locations)
+    def _may_raise(self) -> bool:
+        """Whether exceptions that a handler catches may leave a block of the program."""
+        return bool(self.requirements.caught_classes)
 
     def assign(self, target: ast.expr, value: StagedValue) -> None:
         """Assign a value to a target."""
@@ -817,21 +912,45 @@ class Generation(Calls):
     def _evaluate_listcomp(self, node: ast.ListComp | ast.GeneratorExp) -> StagedValue:
         if self.observation.has_static_objects:
             return self._fixed_comprehension(node)
-        result = containers.new_list(self, [], node)
+        return self._fill(node, containers.new_list(self, [], node), "append", lambda: [self.evaluate(node.elt)])
+
+    def _evaluate_setcomp(self, node: ast.SetComp) -> StagedValue:
+        return self._fill(node, containers.new_container(self, set, [], node), "add", lambda: [self.evaluate(node.elt)])
+
+    def _evaluate_dictcomp(self, node: ast.DictComp) -> StagedValue:
+        value = containers.new_dict(self, [], node)
+        return self._fill(node, value, None, lambda: [self.evaluate(node.key), self.evaluate(node.value)])
+
+    def _evaluate_set(self, node: ast.Set) -> StagedValue:
+        if any(isinstance(element, ast.Starred) for element in node.elts):
+            raise NotSpeculable("a starred item has no graph")
+        items = [self.evaluate(element) for element in node.elts]
+        self.current_node = node
+        return containers.new_container(self, set, items, node)
+
+    def _fill(
+        self, node: _Comprehension, result: StagedValue, method: str | None, evaluate: Callable[[], list[StagedValue]]
+    ) -> StagedValue:
+        """The container that a comprehension makes: each iteration adds what `evaluate` returns, by a method, or as an
+        item of a dict."""
         name = f" items {node.lineno}:{node.col_offset}"
         self.state.variables[name] = result
 
-        def append() -> StagedValue:
-            item = self.evaluate(node.elt)
-            items = self.state.variables[name]
-            return self.for_each_class(
-                items, node, lambda pool, instance: containers.call_method(self, pool, instance, "append", [item], node)
-            )
+        def add() -> StagedValue:
+            values = evaluate()
 
-        self._run_comprehension(node, ast.Expr(Emission(append)))
+            def add_to(pool: type[Pool], instance: StagedValue) -> StagedValue:
+                if method is not None:
+                    return containers.call_method(self, pool, instance, method, values, node)
+                containers.write_item(self, pool, instance, values[0], values[1], node)
+                return NONE_VALUE
+
+            return self.for_each_class(self.state.variables[name], node, add_to)
+
+        self._run_comprehension(node, ast.Expr(Emission(add)))
         return self.state.variables.pop(name)
 
-    def _run_comprehension(self, node: ast.ListComp | ast.GeneratorExp, body: ast.stmt) -> None:
+    def _run_comprehension(self, node: _Comprehension, body: ast.stmt) -> None:
         """Generate the loops of a comprehension, whose variables are its own; `body` uses its item."""
         names = {
             name_node.id
@@ -936,7 +1055,8 @@ class Generation(Calls):
                 return numpy_arrays.call_method(self, owner, method, values, keywords, node)
             if isinstance(owner.layout, TupleLayout) and is_named_tuple(owner.layout.kind):
                 return self._call_named_tuple(owner, owner.layout.kind, method, node)
-            if isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):
+            is_member = isinstance(owner.layout, ConstantLayout) and isinstance(owner.layout.value, Enum | str)
+            if is_member or isinstance(owner.layout, ReferenceLayout | StaticLayout | UnionLayout):
                 return self.dispatch(owner, lambda option: self._call_method(option, method, node))
             if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is type:
                 member = static_attribute(owner.layout.value, method)
@@ -952,9 +1072,70 @@ class Generation(Calls):
                     and self._is_builtin(node.func, builtin)
                 ):
                     return self._call_quantifier(node, node.args[0], builtin is any)
+            for function_with_key in (sorted, max, min):
+                if len(node.args) == 1 and node.keywords and self._is_builtin(node.func, function_with_key):
+                    return self._call_with_key(function_with_key, node)
             function = self.evaluate(node.func)
         arguments, keywords = self._evaluate_arguments(node, self.takes_arrays(function))
         return self.dispatch(function, lambda option: self.call_value(option, arguments, keywords, node))
+
+    def _call_with_key(self, builtin: Any, node: ast.Call) -> StagedValue:
+        """`sorted`, `max` or `min` with keywords."""
+        (items,), _ = self._evaluate_arguments(ast.copy_location(ast.Call(node.func, node.args, []), node))
+        options = {keyword.arg: keyword.value for keyword in node.keywords}
+        self.current_node = node
+        items = self.as_list(items, is_ordered=builtin is sorted)
+        if builtin is sorted and options.keys() <= {"key", "reverse"}:
+            return self._sort(items, options, node)
+        if builtin is sorted or not options.keys() <= {"key", "default"}:
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+        is_not_empty = self.truth(items, node)
+
+        def choose() -> StagedValue:
+            keys = self._keys_of(items, options.get("key"), node)
+            return self.call_library(library.largest_by if builtin is max else library.smallest_by, [items, keys])
+
+        if "default" in options:
+            default = self.evaluate(options["default"])
+            return self.branch(is_not_empty, choose, lambda: default)
+        self.check(is_not_empty, node, "there is an item", "Python raises ValueError where not", raises=ValueError)
+        return choose()
+
+    def _sort(self, items: StagedValue, options: Mapping[str | None, ast.expr], node: ast.Call) -> StagedValue:
+        """A sorted copy of a list, with the options of `sorted`."""
+        reverse = self.evaluate(options["reverse"]) if "reverse" in options else self.constant(False)
+        keys = self._keys_of(items, options.get("key"), node)
+        self.require_order(keys)
+        is_down = self.truth(reverse, node)
+        return self.branch(
+            is_down,
+            lambda: self.call_library(library.sort_down_by, [items, keys]),
+            lambda: self.call_library(library.sort_by, [items, keys]),
+        )
+
+    def _keys_of(self, items: StagedValue, key: ast.expr | None, node: ast.Call) -> StagedValue:
+        """The list of the values of a key function for the items of a list."""
+        if key is None:
+            return items
+        name = f" item {node.lineno}:{node.col_offset}"
+        item = ast.copy_location(ast.Name(name, ast.Load()), node)
+        if isinstance(key, ast.Attribute):
+            call = ast.copy_location(ast.Call(key, [item], []), node)
+            element: ast.expr = ast.copy_location(Emission(lambda: self.evaluate(call)), node)
+        else:
+            function = self.evaluate(key)
+            element = ast.copy_location(
+                Emission(
+                    lambda: self.dispatch(
+                        function, lambda option: self.call_value(option, [self.state.variables[name]], {}, node)
+                    )
+                ),
+                node,
+            )
+        source = ast.copy_location(Emission(lambda: items), node)
+        part = ast.comprehension(ast.Name(name, ast.Store()), source, [], 0)
+        ast.copy_location(part.target, node)
+        return self._evaluate_listcomp(ast.copy_location(ast.ListComp(element, [part]), node))
 
     def _call_named_attribute(self, owner: StagedValue, name: StagedValue, node: ast.Call) -> StagedValue:
         """`getattr(owner, name)(...)`: a call of the method of this name, with a branch for each name."""
@@ -989,6 +1170,11 @@ class Generation(Calls):
     def _call_method(self, owner: StagedValue, name: str, node: ast.Call) -> StagedValue:
         if self.is_static(owner, list, dict):
             self.make_general(owner.layout.object)  # type: ignore[union-attr]
+        if isinstance(owner.layout, ConstantLayout) and isinstance(owner.layout.value, Enum):
+            return self._call_method_of_member(owner, type(owner.layout.value), name, node)
+        if isinstance(owner.layout, ConstantLayout) and type(owner.layout.value) is str:
+            values, keywords = self._evaluate_arguments(node)
+            return text.call_method(self, owner.layout.value, name, values, keywords)
         if not isinstance(owner.layout, ReferenceLayout | StaticLayout):
             if owner.layout == NONE:
                 self.fail_on_none(node.func)
@@ -996,6 +1182,10 @@ class Generation(Calls):
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
             if issubclass(kind, Pool):
+                options = {keyword.arg: keyword.value for keyword in node.keywords}
+                is_sort = issubclass(kind, ListPool) and name == "sort" and not node.args
+                if is_sort and options.keys() <= {"key", "reverse"}:
+                    return self.call_library(library.replace_items, [instance, self._sort(instance, options, node)])
                 if node.keywords:
                     raise NotSpeculable(f"method {name} of {with_article(class_name(kind))} with keywords has no graph")
                 values = [self.evaluate(argument) for argument in node.args]
@@ -1018,6 +1208,13 @@ class Generation(Calls):
 
         return self.for_each_class(owner, node.func, call, AttributeError)
 
+    def _call_method_of_member(self, owner: StagedValue, kind: type, name: str, node: ast.Call) -> StagedValue:
+        """A call of a method of a member of an enumeration."""
+        member = self.require_class_value(kind, name)
+        if not isinstance(member, FunctionType) or name in vars(owner.layout.value):  # type: ignore[union-attr]
+            raise NotSpeculable(f"method {name} of {owner.layout} has no graph")
+        return self._call_bound(member, owner, node)
+
     def _evaluate_arguments(
         self, node: ast.Call, takes_arrays: bool = False
     ) -> tuple[list[StagedValue], dict[str, StagedValue]]:
@@ -1025,8 +1222,15 @@ class Generation(Calls):
         argument, and keeps no reference to it; so that list is no object of the table."""
         arguments = list[StagedValue]()
         for argument in node.args:
-            if isinstance(argument, ast.GeneratorExp) and self._is_consumed(node):
-                arguments.append(self._evaluate_listcomp(argument))
+            if isinstance(argument, ast.GeneratorExp | ast.Call) and self._is_consumed(node):
+                if isinstance(argument, ast.GeneratorExp):
+                    arguments.append(self._evaluate_listcomp(argument))
+                    continue
+                view = self._dict_view(argument)
+                if isinstance(view, tuple):
+                    arguments.append(containers.list_view(self, view[0], view[1], argument))
+                else:
+                    arguments.append(self.evaluate(view))
             elif isinstance(argument, ast.Starred):
                 arguments += self.sequence_items(self.evaluate(argument.value))
             elif takes_arrays:
@@ -1044,9 +1248,9 @@ class Generation(Calls):
         return self.evaluate(node)
 
     def _is_consumed(self, node: ast.Call) -> bool:
-        """Whether a call passes a generator expression to a builtin that consumes it at once."""
+        """Whether a call passes a generator expression or a view of a dict to a builtin that consumes it at once."""
         return len(node.args) == 1 and any(
-            self._is_builtin(node.func, builtin) for builtin in (sum, max, min, list, sorted)
+            self._is_builtin(node.func, builtin) for builtin in (sum, max, min, list, sorted, len, any, all, set)
         )
 
     def _evaluate_joinedstr(self, node: ast.JoinedStr) -> StagedValue:

@@ -1,9 +1,10 @@
-"""Handlers of exceptions: `try` in a program, for exceptions that the same function raises and catches.
+"""Handlers of exceptions: `try` in a program.
 
 An operation that raises in Python is an assertion at first: where it fails, Python runs the call. If a handler of the
-function catches that exception, the graph is generated again with a conditional for the operation: one branch goes on,
-the other leaves the block with the number of the handler, as `break` leaves a loop. Only operations of the statement
-itself become conditionals, not those of the functions that it calls, nor those that are evaluated on some paths only.
+program may catch that exception, the graph is generated again with a conditional for the operation: one branch goes on,
+the other leaves the block with the number of the handler, as `break` leaves a loop. If a caller has the handler, it
+leaves the function with the number of the exception, which is another result of the function, and the call becomes such
+an operation. Operations that are evaluated on some paths through a statement only remain assertions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,18 @@ from collections.abc import Callable, Sequence
 from .heap import static_attribute
 from .layouts import ConstantLayout, NotSpeculable
 from .program_functions import ProgramFunctions
-from .staging import NONE_VALUE, RUNNING, CaughtCheck, CheckKey, Guard, Restart, StagedValue, TryFrame
+from .staging import (
+    NONE_VALUE,
+    RUNNING,
+    CallRecord,
+    CaughtCheck,
+    CheckKey,
+    GraphValue,
+    Guard,
+    Restart,
+    StagedValue,
+    TryFrame,
+)
 
 PLAIN_EXCEPTIONS = (
     BaseException,
@@ -27,6 +39,7 @@ PLAIN_EXCEPTIONS = (
     NotImplementedError,
     OverflowError,
     RuntimeError,
+    StopIteration,
     TypeError,
     ValueError,
     ZeroDivisionError,
@@ -39,18 +52,23 @@ FIRST_CODE = 4
 def run_guarded(generation: ProgramFunctions, run: Callable[[], None]) -> None:
     """Generate a statement. If it may raise an exception that a handler around it catches, the rest of it is in a
     branch."""
-    if generation.open_tries():
-        _attempt(generation, run, ())
+    if generation.open_tries() or generation.stack[-1].passes_exceptions:
+        _attempt(generation, run, (), [])
     else:
         run()
 
 
-def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_checks: tuple[CheckKey, ...]) -> None:
+def _attempt(
+    generation: ProgramFunctions,
+    run: Callable[[], None],
+    passed_checks: tuple[CheckKey, ...],
+    calls: list[CallRecord],
+) -> None:
     """Generate a statement up to the first check that a handler catches, apart from the `passed_checks`; and the
-    whole statement again, in the branch in which that check has passed."""
+    whole statement again, without the `calls` that it has made, in the branch in which that check has passed."""
     start, node, outer = generation.state, generation.current_node, generation.guard
     generation.state = start.copy()
-    generation.guard = Guard.begin(generation, passed_checks)
+    generation.guard = Guard.begin(generation, passed_checks, calls)
     try:
         run()
         return
@@ -63,7 +81,7 @@ def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_check
 
     def go_on() -> StagedValue:
         generation.state = start.copy()
-        _attempt(generation, run, (*passed_checks, check.key))
+        _attempt(generation, run, (*passed_checks, check.key), calls)
         return NONE_VALUE
 
     def leave() -> StagedValue:
@@ -76,7 +94,9 @@ def _attempt(generation: ProgramFunctions, run: Callable[[], None], passed_check
 
 def run_try(generation: ProgramFunctions, statement: ast.Try) -> None:
     """The body of a `try`, its `else`, and its handlers; not its `finally`."""
-    frame = TryFrame(generation.stack[-1], tuple(_catchers(generation, statement.handlers)))
+    catchers = tuple(_catchers(generation, statement.handlers))
+    note_caught(generation, [owner for classes, code in catchers if code is not None for owner in classes])
+    frame = TryFrame(generation.stack[-1], catchers)
     generation.tries.append(frame)
     try:
         generation.run_block(statement.body)
@@ -86,6 +106,40 @@ def run_try(generation: ProgramFunctions, statement: ast.Try) -> None:
     for handler in statement.handlers:
         if _code(handler) in frame.used_codes:
             _run_handler(generation, handler)
+
+
+def note_caught(generation: ProgramFunctions, classes: Sequence[type]) -> None:
+    """Note that a function of the program may catch exceptions of these classes, which other functions raise."""
+    caught = generation.requirements.caught_classes
+    if not caught.issuperset(classes):
+        caught.update(classes)
+        generation.require_restart()
+
+
+class OpaqueValue(GraphValue):
+    """An exception or a traceback, of which a graph knows only that it is not None."""
+
+
+_OPAQUE = OpaqueValue()
+
+
+def run_exit(generation: ProgramFunctions, statement: ast.With, manager: StagedValue, owner: type) -> None:
+    """The call of `__exit__` after an exception of a class, which goes on unless the result is true."""
+    opaque, node = generation.constant(_OPAQUE), statement.items[0].context_expr
+    generation.state.exit = generation.constant(RUNNING)
+    try:
+        arguments = [generation.constant(owner), opaque, opaque]
+        is_suppressed = generation.truth(generation.call_special(manager, "__exit__", arguments, node), node)
+    except NotSpeculable as error:
+        generation.requirements.dropped_handlers[generation.location_of(statement)] = str(error)
+        raise Restart from None
+
+    def check() -> None:
+        reason = f"Python raises {owner.__name__} where it is not"
+        claim = "the exception is suppressed"
+        generation.check(is_suppressed, node, claim, reason, raises=owner, has_raised=True)
+
+    run_guarded(generation, check)
 
 
 def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> None:
@@ -101,6 +155,12 @@ def _run_handler(generation: ProgramFunctions, handler: ast.ExceptHandler) -> No
     generation.branch(generation.has_exit(_code(handler)), run, lambda: NONE_VALUE)
 
 
+def _reads_exception(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler uses the exception that it catches."""
+    names = [node.id for part in handler.body for node in ast.walk(part) if isinstance(node, ast.Name)]
+    return handler.name is not None and handler.name in names
+
+
 def _code(handler: ast.ExceptHandler) -> int:
     """The code for leaving a block to a handler."""
     return FIRST_CODE + handler.lineno
@@ -113,7 +173,7 @@ def _catchers(
     at a handler whose classes are not known."""
     catchers = list[tuple[tuple[type, ...], int | None]]()
     for handler in handlers:
-        is_dropped = handler.name is not None or generation.location_of(handler) in (
+        is_dropped = _reads_exception(handler) or generation.location_of(handler) in (
             generation.requirements.dropped_handlers
         )
         classes = _classes(generation, handler.type)

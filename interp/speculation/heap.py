@@ -9,6 +9,7 @@ vector, and a key of dicts is a field. `ObjectTable` encodes what a graph reads,
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
@@ -35,22 +36,26 @@ from .layouts import (
     NONE,
     NUMBER_CLASSES,
     POOLS,
+    STATIC_CONTAINERS,
     UNASSIGNED,
     ArrayLayout,
     ArrayPool,
     ConstantLayout,
+    DefaultDictPool,
     DictPool,
     Layout,
-    ListPool,
     NotSpeculable,
     NumberLayout,
     NumpyLayout,
     Pool,
     ReferenceLayout,
+    SequencePool,
+    SetPool,
     ShapesDiffer,
     Slot,
     StaticLayout,
     StaticObject,
+    TablePool,
     TextLayout,
     TupleLayout,
     UnionLayout,
@@ -81,19 +86,22 @@ class FieldKey:
             return f"{self.owner.place}[{self.name!r}]" if self.name is not KEYS else f"keys of {self.owner.place}"
         if issubclass(self.owner, ArrayPool):
             return f"elements of {self.owner.place}"
-        if issubclass(self.owner, ListPool):
+        if issubclass(self.owner, SequencePool):
             return f"{self.owner.place}[]" if self.name == ITEMS else f"{self.name} of {self.owner.place}"
         return f"{self.owner.__qualname__}.{self.name}"
 
     @property
     def is_items(self) -> bool:
         """Whether it stands for the items of lists, whose vectors have a row for each item."""
-        return self.name == ITEMS and issubclass(self.owner, ListPool)
+        return self.name == ITEMS and issubclass(self.owner, SequencePool)
 
 
 ITEMS, LENGTH, START, LIMIT = "items", "length", "start", "limit"
 """The fields of lists: the items of all lists, and for each list its length, the start of its items, and the limit of
 their end."""
+OPTION = "option"
+"""The field of deques and of defaultdicts that has the attribute in `OPTIONS`."""
+OPTIONS: dict[type, str] = {deque: "maxlen", defaultdict: "default_factory"}
 
 
 KEYS = object()
@@ -290,9 +298,6 @@ CapacityKey: TypeAlias = type | AllocationKey
 MIN_CAPACITY = 8
 """The initial capacity."""
 
-MAX_INT_KEYS = 16
-"""The largest number of ints that are keys of dicts which a graph reads under computed ints."""
-
 _SINGLE = NumberLayout | ReferenceLayout | ArrayLayout | NumpyLayout
 """Layouts with one value, which columns hold directly; for other layouts they hold lists of values."""
 
@@ -367,7 +372,9 @@ promoted as arrays are."""
 def is_pooled(value: Any) -> bool:
     """Whether a value belongs to a pool: a list, a dict, or an array of NumPy of these dtypes."""
     kind = type(value)
-    return kind is list or kind is dict or (kind is np.ndarray and value.ndim > 0 and value.dtype.type in NUMPY_SCALARS)
+    if kind is np.ndarray:
+        return bool(value.ndim > 0 and value.dtype.type in NUMPY_SCALARS)
+    return kind in POOLS
 
 
 def is_tuple(value: Any) -> bool:
@@ -409,16 +416,14 @@ class ObjectTable:
         allocations: Sequence[AllocationKey] = (),
         texts: Sequence[str] = (),
         plan: WalkPlan | None = None,
-        computed_key_pools: Set[type] = frozenset(),
         changed_arrays: Set[type] = frozenset(),
     ) -> None:
         """`fields` has the layouts of the attributes to follow. No instance of a class may have an attribute of its own
         under one of its `class_level_names`: the graph takes what the class has. Each list of a pool that may grow has
         capacity for this many items more (`capacities`), and there are this many fresh objects for each of the
-        `allocations`. With a plan, machine code follows the fields, if it can. The dicts of `computed_key_pools` have
-        no int keys other than the fields. The graph changes elements of arrays of NumPy of the pools `changed_arrays`
-        only."""
-        self._computed_key_pools, self._changed_arrays = computed_key_pools, changed_arrays
+        `allocations`. With a plan, machine code follows the fields, if it can. The graph changes elements of arrays of
+        NumPy of the pools `changed_arrays` only."""
+        self._changed_arrays = changed_arrays
         self._walk_plan = plan
         self._walk: Walk | None = None
         """What machine code has read."""
@@ -634,13 +639,11 @@ class ObjectTable:
                     plans[owner] = self._plan(owner)
                 add_row, read_attributes, dicts, references, nested_keys, _ = plans[owner]
             add_row(position)
-            if is_pool and issubclass(owner, ListPool | ArrayPool):
-                (self._follow_list if issubclass(owner, ListPool) else self._follow_array)(instance, owner)
+            if is_pool and issubclass(owner, SequencePool | ArrayPool):
+                (self._follow_list if issubclass(owner, SequencePool) else self._follow_array)(instance, owner)
                 count = len(objects)
                 continue
             attributes = instance if is_pool else read_attributes(instance)
-            if owner in self._computed_key_pools:
-                self._check_int_keys(instance, owner)
             dicts.append(attributes)
             for key, name, target_classes, is_optional, add in references:
                 value = get(attributes, name, UNASSIGNED)
@@ -704,7 +707,7 @@ class ObjectTable:
         self.objects += [None] * count
         self.classes += [key.owner] * count
         self.rows.setdefault(key.owner, []).extend(indices)
-        if issubclass(key.owner, ListPool):
+        if issubclass(key.owner, SequencePool):
             start, capacity = self.cells.get(key.owner, 0), self.list_capacity(key.owner)
             self.cells[key.owner] = start + count * capacity
             starts = [start + k * capacity for k in range(count)]
@@ -729,11 +732,18 @@ class ObjectTable:
             if issubclass(owner, ArrayPool):
                 type_ = self.layouts[FieldKey(owner, ITEMS)].types[0]
                 self.objects[index] = np.empty([size or 0 for size in type_.shape or ()], type_.dtype.numpy)
+            elif issubclass(owner, DefaultDictPool):
+                layout = self.layouts.get(FieldKey(owner, OPTION))
+                if not isinstance(layout, ConstantLayout):
+                    raise LayoutMiss(str(owner.place), "a new dict with one default", "one of several")
+                self.objects[index] = owner.python_class(layout.value)
             else:
                 self.objects[index] = owner.python_class() if issubclass(owner, Pool) else object.__new__(owner)
 
     def _namespaces(self, owner: type, plan: FollowPlan) -> Sequence[dict[Any, Any]]:
         """The dicts that objects of a class have themselves."""
+        if issubclass(owner, TablePool):
+            return [self.objects[row] for row in self.rows[owner]]
         if issubclass(owner, Pool) or plan.read_attributes is _get_dict:
             return plan.dicts
         return [self.objects[row].__dict__ for row in self.rows[owner]] if has_dict(owner) else []
@@ -756,14 +766,8 @@ class ObjectTable:
                     raise LayoutMiss(str(place), "a dict of its own", "shared with other attributes or variables")
                 seen_ids.add(namespace)
 
-    def _check_int_keys(self, instance: dict[Any, Any], pool: type[Pool]) -> None:
-        """Raises LayoutMiss if a dict has an int as a key that is no field, or a key that may be equal to an int."""
-        names = {key.name for key in self.keys.get(pool, ())}
-        for name in instance:
-            if type(name) is not str and (type(name) is not int or name not in names):
-                raise LayoutMiss(f"a key of {pool.place}", "a string or an int of earlier calls", repr(name))
-
-    def _follow_list(self, instance: list[Any], owner: type) -> None:
+    def _follow_list(self, container: Any, owner: type[Pool]) -> None:
+        instance = items_of(container)
         start = self.cells.get(owner, 0)
         end = start + len(instance)
         limit = end + self.list_capacity(owner)
@@ -776,6 +780,8 @@ class ObjectTable:
                     zero = list(zero_leaves(self.layouts[key]))
                     is_single = isinstance(self.layouts[key], _SINGLE)
                     self.columns[key] += (zero if is_single else [zero]) * (limit - end)
+            elif key.name == OPTION:
+                self._encode_rows([getattr(container, OPTIONS[owner.python_class])], key)
             else:
                 self.columns[key].append(numbers[key.name])
 
@@ -1006,9 +1012,9 @@ class ObjectTable:
 
     def list_changes(
         self, owner: type, before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
-    ) -> Iterator[tuple[list[Any], list[tuple[int, Any]], int, list[Any]]]:
-        """The lists of a pool that a graph has changed: each with its new items by position, the length of the part
-        that it keeps, and the items after that part. `before` and `after` have the vectors of fields by name."""
+    ) -> Iterator[tuple[Any, list[tuple[int, Any]], int, list[Any]]]:
+        """The containers of a pool that a graph has changed: each with its new items by position, the length of the
+        part that it keeps, and the items after that part. `before` and `after` have the vectors of fields by name."""
         indices = np.array(self.rows.get(owner, ()), np.int64)
         starts, lengths, new_lengths = (
             np.asarray(vector)[indices]
@@ -1024,6 +1030,8 @@ class ObjectTable:
             if own_rows or length != new_length:
                 items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own_rows]
                 tail = [self.decode_row(key, after[ITEMS], start + k) for k in range(common, new_length)]
+                if issubclass(owner, SetPool) and tail and (own_rows or common < length):
+                    raise LayoutMiss(str(owner.place), "a set that gets or loses items", "one that does both")
                 yield self.objects[index], items, common, tail
 
 
@@ -1039,6 +1047,71 @@ def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
             different = different.any(axis=tuple(range(1, different.ndim)))
         positions.update(different.nonzero()[0].tolist())
     return sorted(positions)
+
+
+def items_of(container: Any) -> Sequence[Any]:
+    """The items of a container; for a dict, its pairs of key and value.
+
+    >>> items_of({"a": 1}), items_of(deque([2, 3]))
+    ([('a', 1)], [2, 3])
+    """
+    if isinstance(container, dict):
+        return list(dict.items(container))
+    return container if type(container) is list else list(container)
+
+
+def write_dict(instance: dict[Any, Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
+    """Write pairs of a dict by position, and replace those from `length` on. The order of the keys becomes that of the
+    pairs.
+
+    >>> table = {"a": 1, "b": 2, "c": 3}
+    >>> write_dict(table, [(1, ("c", 4))], 2, [("b", 5)])
+    >>> table
+    {'a': 1, 'c': 4, 'b': 5}
+    """
+    old_pairs, new_pairs = list(instance.items()), dict(items)
+    common = next((k for k, (key, _) in items if key != old_pairs[k][0]), length)
+    pairs = [new_pairs.get(position, old_pairs[position]) for position in range(common, length)]
+    for key, _ in old_pairs[common:]:
+        del instance[key]
+    for position, (key, value) in items:
+        if position < common:
+            instance[key] = value
+    for key, value in (*pairs, *tail):
+        instance[key] = value
+
+
+def write_deque(instance: deque[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
+    """Write items of a deque by position, and replace those from `length` on.
+
+    >>> queue = deque([1, 2, 3])
+    >>> write_deque(queue, [(0, 2), (1, 3)], 2, [4])
+    >>> queue
+    deque([2, 3, 4])
+    """
+    for position, value in items:
+        instance[position] = value
+    while len(instance) > length:
+        instance.pop()
+    instance.extend(tail)
+
+
+def write_set(instance: set[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
+    """Write items of a set by position, in the order of its iteration, and replace those from `length` on. What was
+    added comes last, so a set never loses items and gets others at once.
+
+    >>> values = {1, 2, 3}
+    >>> write_set(values, [], 3, [5])
+    >>> values
+    {1, 2, 3, 5}
+    """
+    after = list(instance)
+    for position, value in items:
+        after[position] = value
+    after[length:] = tail
+    instance.difference_update(set(instance).difference(after))
+    for value in after:
+        instance.add(value)
 
 
 def write_list(instance: list[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
@@ -1064,7 +1137,8 @@ class Observation:
         self.instances: dict[StaticObject, Any] = {}
         """The static objects of the last call that was observed."""
         self._static_by_id: dict[int, StaticObject] = {}
-        self._is_outdated = False
+        self.is_outdated = False
+        """Whether objects must be observed again, since some are represented in another way from now on."""
         self.widening_count = 0
         """The number of times that a layout was widened."""
         self.pools: dict[tuple[type, object], type] = {}
@@ -1072,21 +1146,21 @@ class Observation:
         self.merged_pools: dict[type, type] = {}
         """Pools that were merged into another, since one list was in both."""
         self._pool_by_id: dict[int, type] = {}
-        self._int_keys: dict[type, set[int]] = {}
-        """The keys of the dicts of each pool that are ints."""
-        self._computed_key_pools: set[type] = set()
-        """The pools of dicts that a graph reads under computed ints."""
+        self.table_places: set[object] = set()
+        """The places of dicts with keys that a call computes."""
+        self.retired_pools: set[type] = set()
+        """The pools of dicts of these places, before that was known."""
         self.capacities: dict[CapacityKey, int] = {}
         """The number of new items for which the lists of a pool have room, and the number of fresh objects of a
         class."""
 
     def layout(self, key: FieldKey) -> Layout:
         """The layout of a field; MISSING if none was observed."""
-        if issubclass(key.owner, ListPool) and not key.is_items:
+        if issubclass(key.owner, SequencePool) and key.name in (LENGTH, START, LIMIT):
             return NumberLayout("i")
         return self.fields.get(key, MISSING)
 
-    def canonical_class(self, owner: type) -> type:
+    def canonical_class(self, owner: type) -> Any:
         """The pool that a pool was merged into; any other class is itself."""
         while owner in self.merged_pools:
             owner = self.merged_pools[owner]
@@ -1123,36 +1197,22 @@ class Observation:
             elif id(value) not in seen_ids and (is_pooled(value) or is_object(value)):
                 seen_ids.add(id(value))
                 owner = self.canonical_class(self._pool_by_id[id(value)]) if is_pooled(value) else type(value)
-                if type(value) is dict:
-                    self._note_int_keys(owner, value)
                 for key in names.get(owner, ()):
                     for content in _contents(value, key):
                         self._join(self.fields, key, content)
                         worklist.append(content)
-        is_outdated, self._is_outdated = self._is_outdated, False
+        is_outdated, self.is_outdated = self.is_outdated, False
         if is_outdated:
             self.forget_layouts()
         return is_outdated
 
-    def _note_int_keys(self, pool: type, value: dict[Any, Any]) -> None:
-        keys, count = self._int_keys.setdefault(pool, set()), len(self._int_keys[pool])
-        if count <= MAX_INT_KEYS:
-            keys.update(key for key in value if type(key) is int)
-            self.widening_count += len(keys) > count and pool in self.computed_key_pools
-
-    @property
-    def computed_key_pools(self) -> frozenset[type]:
-        """The pools of dicts that a graph reads under computed ints."""
-        return frozenset(map(self.canonical_class, self._computed_key_pools))
-
-    def int_keys(self, pool: type) -> set[int]:
-        """The ints that are keys of the dicts of a pool, in the calls so far; from here on the graph depends on them.
-        Raises NotSpeculable if there are too many."""
-        self._computed_key_pools.add(pool)
-        keys = {key for each, keys in self._int_keys.items() if self.canonical_class(each) is pool for key in keys}
-        if len(keys) > MAX_INT_KEYS:
-            raise NotSpeculable(f"a dict of more than {MAX_INT_KEYS} keys under a computed key has no graph")
-        return keys
+    def make_table(self, pool: type[Pool]) -> None:
+        """From now on, treat the dicts of the places of a pool as lists of pairs."""
+        for (base, place), own in list(self.pools.items()):
+            if base is DictPool and self.canonical_class(own) is pool:
+                self.table_places.add(place)
+                self.retired_pools |= {own, pool}
+        self.is_outdated = True
 
     def allow_static_objects(self) -> bool:
         """From now on, treat objects with one path as static; returns whether that is new."""
@@ -1171,22 +1231,23 @@ class Observation:
     def make_general(self, static: StaticObject) -> None:
         """From now on, keep a static object in the table, with all objects of its class, or with the lists or dicts of
         its place."""
-        if static.owner in POOLS:
+        if static.owner in STATIC_CONTAINERS:
             self.general_places.add(static.place)
         else:
             self.general_classes.add(static.owner)
-        self._is_outdated = True
+        self.is_outdated = True
 
     def _find_static(self, value: Any, place: object) -> StaticObject | None:
         """The static object that stands for a value, by its first path; None if the value is not static."""
         owner = type(value)
-        if not self.has_static_objects or not _is_static_place(place) or owner is np.ndarray:
+        is_container = owner in POOLS and owner not in STATIC_CONTAINERS
+        if not self.has_static_objects or not _is_static_place(place) or is_container:
             return None
         if id(value) in self._static_by_id:
             return self._static_by_id[id(value)]
         if owner in POOLS:
             is_static = place not in self.general_places and len(value) <= MAX_STATIC_ITEMS
-            is_static = is_static and id(value) not in self._pool_by_id
+            is_static = is_static and id(value) not in self._pool_by_id and place not in self.table_places
         else:
             is_static = is_object(value) or issubclass(owner, Variable | Optimizer)
             if (
@@ -1195,7 +1256,7 @@ class Observation:
                 and any(p.owner.owner is owner for p in places_of(place))
             ):
                 self.general_classes.add(owner)  # as a node of a tree, which has others below
-                self._is_outdated = True
+                self.is_outdated = True
             is_static = is_static and owner not in self.general_classes
         if not is_static:
             return None
@@ -1217,7 +1278,7 @@ class Observation:
             return TupleLayout(items, type(value))
         return layout_of(value)
 
-    def _pool_of(self, value: Any, place: object) -> type:
+    def _pool_of(self, value: Any, place: object) -> Any:
         """The pool of a list or dict: that of its place, merged with the pools of other places that have the same list
         or dict."""
         if id(value) in self._static_by_id:
@@ -1225,12 +1286,12 @@ class Observation:
         pool = self.pool(type(value), place)
         known_pool = self.canonical_class(self._pool_by_id.setdefault(id(value), pool))
         if known_pool is not pool:
-            self.merge_pools(known_pool, pool)
-        return known_pool
+            self._unite_pools([known_pool, pool])
+        return self.canonical_class(known_pool)
 
-    def pool(self, python_class: type, place: object) -> type:
+    def pool(self, python_class: type, place: object) -> Any:
         """The pool of the lists, or of the dicts, of a place."""
-        base = POOLS[python_class]
+        base = TablePool if python_class is dict and place in self.table_places else POOLS[python_class]
         pool = self.pools.get((base, place))
         if pool is None:
             pool = self.pools[base, place] = type(f"{python_class.__name__} {place}", (base,), {"place": place})
@@ -1252,11 +1313,20 @@ class Observation:
         """Set the layout of a place. All lists of a place are of one pool, and so are all dicts."""
         layouts[key] = layout
         for reference in references(layout):
-            for base in POOLS.values():
-                pools = sorted((owner for owner in reference.classes if issubclass(owner, base)), key=str)
-                for pool in pools[1:]:
-                    if self.canonical_class(pool) is not self.canonical_class(pools[0]):
-                        self.merge_pools(self.canonical_class(pools[0]), self.canonical_class(pool))
+            for python_class in POOLS:
+                pools = [pool for pool in reference.classes if issubclass(pool, Pool)]
+                self._unite_pools(sorted((pool for pool in pools if pool.python_class is python_class), key=str))
+
+    def _unite_pools(self, pools: Sequence[type[Pool]]) -> None:
+        """Merge pools of one class of containers. If some dicts of these are lists of pairs, then all are."""
+        pools = list(dict.fromkeys(map(self.canonical_class, pools)))
+        dict_pools = [pool for pool in pools if issubclass(pool, DictPool)]
+        if 0 < len(dict_pools) < len(pools):
+            for dict_pool in dict_pools:
+                self.make_table(dict_pool)
+            return
+        for pool in pools[1:]:
+            self.merge_pools(pools[0], pool)
 
     def _join(self, layouts: dict[Any, Layout], key: Any, value: Any) -> None:
         layout = self.layout_of(value, key)
@@ -1266,6 +1336,9 @@ class Observation:
         try:
             joined_layout = layout if before is None else join(before, layout)
         except NotSpeculable as error:
+            if isinstance(key, FieldKey) and key.name is KEYS:  # too many kinds of dicts
+                self.make_table(key.owner)
+                return
             raise NotSpeculable(f"{key}: {error}") from None
         if joined_layout != before:
             self.widening_count += 1
@@ -1279,7 +1352,7 @@ class Observation:
         for reference in references(layout):
             if not self.general_classes.issuperset(reference.classes):
                 self.general_classes |= reference.classes
-                self._is_outdated = True
+                self.is_outdated = True
         lists = [static_list for static_list in static_objects(layout) if static_list.owner is list]
         for static_list in lists:
             if sum(static_list.place == other_list.place for other_list in lists) > 1:
@@ -1299,8 +1372,10 @@ class _ItemPlace:
 
 def _contents(value: Any, key: FieldKey) -> Sequence[Any]:
     """The values that an object has under a key: one, or all items of a list."""
-    if type(value) is list:
-        return value if key.is_items else ()
+    if issubclass(key.owner, SequencePool):
+        if key.name == OPTION:
+            return (getattr(value, OPTIONS[type(value)]),)
+        return items_of(value) if key.is_items else ()
     if type(value) is np.ndarray:
         return (value,)
     if key.name is KEYS:

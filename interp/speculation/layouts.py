@@ -8,6 +8,7 @@ number of times (`height`), which bounds how often a graph can be built.
 
 from __future__ import annotations
 
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -51,14 +52,31 @@ class ShapesDiffer(NotSpeculable):
 class Pool:
     """The base of classes that stand for the lists, or dicts, of one place of a program: each place has a subclass."""
 
-    python_class: type
+    python_class: type[Any]
     place: object
 
 
-class ListPool(Pool):
-    """The lists of one place. Their items are in one vector, `items`, from `start` on; `length` is their number."""
+class SequencePool(Pool):
+    """The containers of one place. Their items are in one vector, `items`, from `start` on; `length` is their
+    number."""
+
+
+class ListPool(SequencePool):
+    """The lists of one place."""
 
     python_class = list
+
+
+class DequePool(SequencePool):
+    """The deques of one place."""
+
+    python_class = deque
+
+
+class SetPool(SequencePool):
+    """The sets of one place. A set is a list of its items: a graph does not know their order, so no loop reads it."""
+
+    python_class = set
 
 
 class DictPool(Pool):
@@ -67,13 +85,49 @@ class DictPool(Pool):
     python_class = dict
 
 
+class TablePool(SequencePool):
+    """The dicts of one place, with keys that a call computes. A dict is a list of its pairs of key and value, in
+    order."""
+
+    python_class: type[Any] = dict
+
+
+class OrderedDictPool(TablePool):
+    """The dicts of class `OrderedDict` of one place."""
+
+    python_class = OrderedDict
+
+
+class DefaultDictPool(TablePool):
+    """The dicts of class `defaultdict` of one place."""
+
+    python_class = defaultdict
+
+
+class CounterPool(TablePool):
+    """The dicts of class `Counter` of one place."""
+
+    python_class = Counter
+
+
 class ArrayPool(Pool):
     """The arrays of NumPy of one place. Their elements are a field."""
 
     python_class = np.ndarray
 
 
-POOLS: dict[type, type[Pool]] = {list: ListPool, dict: DictPool, np.ndarray: ArrayPool}
+POOLS: dict[type, type[Pool]] = {
+    list: ListPool,
+    dict: DictPool,
+    np.ndarray: ArrayPool,
+    deque: DequePool,
+    set: SetPool,
+    OrderedDict: OrderedDictPool,
+    defaultdict: DefaultDictPool,
+    Counter: CounterPool,
+}
+STATIC_CONTAINERS = (list, dict)
+"""The classes of containers that may be static."""
 
 
 _NAMED_TUPLE_METHODS = {"__new__", "__repr__", "__getnewargs__", "__replace__", "__annotate__", "__annotate_func__"}
@@ -168,8 +222,9 @@ class ReferenceLayout:
         kind = type(value)
         if kind in self.classes:
             return kind
-        pool = POOLS.get(kind)
-        return None if pool is None else next((owner for owner in self.classes if issubclass(owner, pool)), None)
+        if kind not in POOLS:
+            return None
+        return next((owner for owner in self.classes if issubclass(owner, Pool) and owner.python_class is kind), None)
 
     types = (Type(dtypes.int64),)
 

@@ -9,6 +9,236 @@ from __future__ import annotations
 from typing import Any
 
 
+def item_at(items: Any, position: Any) -> Any:
+    """The item of a container at a position; that of a dict is a pair. A graph has this function, and the next four, as
+    operations on containers of all classes."""
+    return items[position]
+
+
+def count_items(items: Any) -> Any:
+    """The number of items of a container."""
+    return len(items)
+
+
+def set_item(items: Any, position: Any, item: Any) -> Any:
+    """Replace the item of a container at a position."""
+    items[position] = item
+
+
+def add_item(items: Any, item: Any) -> Any:
+    """Add an item at the end of a container."""
+    items.append(item)
+
+
+def drop_item(items: Any) -> Any:
+    """Remove the last item of a container, which is there."""
+    items.pop()
+
+
+def find_item(items: Any, value: Any) -> Any:
+    """The position of a value among the items of a container; -1 if it is not there.
+
+    >>> find_item([5, 6], 6), find_item([5, 6], 7)
+    (1, -1)
+    """
+    assert value == value
+    found = -1
+    for position in range(count_items(items)):
+        if item_at(items, position) == value:
+            found = position
+            break
+    return found
+
+
+def find_key(pairs: Any, key: Any) -> Any:
+    """The position of a key among the pairs of a dict; -1 if it is not there.
+
+    >>> find_key([("a", 1), ("b", 2)], "b"), find_key([("a", 1)], "c")
+    (1, -1)
+    """
+    assert key == key
+    found = -1
+    for position in range(count_items(pairs)):
+        if item_at(pairs, position)[0] == key:
+            found = position
+            break
+    return found
+
+
+def remove_at(items: Any, position: Any) -> Any:
+    """Remove the item at a position that is there.
+
+    >>> items = [1, 2, 3]
+    >>> remove_at(items, 1), items
+    (None, [1, 3])
+    """
+    for following in range(position + 1, count_items(items)):
+        set_item(items, following - 1, item_at(items, following))
+    drop_item(items)
+
+
+def add_first(items: Any, item: Any) -> Any:
+    """Add an item before the others.
+
+    >>> items = [2, 3]
+    >>> add_first(items, 1), items
+    (None, [1, 2, 3])
+    """
+    add_item(items, item)
+    position = count_items(items) - 1
+    while position > 0:
+        set_item(items, position, item_at(items, position - 1))
+        position = position - 1
+    set_item(items, 0, item)
+
+
+def move_to_end(pairs: Any, position: Any) -> Any:
+    """Move the item at a position behind the others.
+
+    >>> items = [1, 2, 3]
+    >>> move_to_end(items, 0), items
+    (None, [2, 3, 1])
+    """
+    item = item_at(pairs, position)
+    remove_at(pairs, position)
+    add_item(pairs, item)
+
+
+def keys_of(pairs: Any) -> Any:
+    """The keys of a dict, as a list.
+
+    >>> keys_of([("a", 1), ("b", 2)])
+    ['a', 'b']
+    """
+    return [item_at(pairs, position)[0] for position in range(count_items(pairs))]
+
+
+def values_of(pairs: Any) -> Any:
+    """The values of a dict, as a list.
+
+    >>> values_of([("a", 1), ("b", 2)])
+    [1, 2]
+    """
+    return [item_at(pairs, position)[1] for position in range(count_items(pairs))]
+
+
+def pairs_of(items: Any) -> Any:
+    """The items of a container, as a list.
+
+    >>> pairs_of([("a", 1)])
+    [('a', 1)]
+    """
+    return [item_at(items, position) for position in range(count_items(items))]
+
+
+def add_all(items: Any, more: Any) -> Any:
+    """Add each item of a list at the end of a container.
+
+    >>> items = [1]
+    >>> add_all(items, [2, 3]), items
+    (None, [1, 2, 3])
+    """
+    for item in more:
+        add_item(items, item)
+
+
+def add_each(items: Any, more: Any) -> Any:
+    """Add each item of a list that a container does not have.
+
+    >>> items = [1]
+    >>> add_each(items, [2, 1, 2]), items
+    (None, [1, 2])
+    """
+    for item in more:
+        if find_item(items, item) < 0:
+            add_item(items, item)
+
+
+def sort_by(items: Any, keys: Any) -> Any:
+    """`sorted(items, key=...)`, with the keys of the items: insertion, which is stable.
+
+    >>> sort_by(["a", "b", "c"], [2, 1, 2])
+    ['b', 'a', 'c']
+    """
+    result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
+    keys = [key for key in keys]  # noqa: C416
+    for end in range(len(result)):
+        item = result[end]
+        key = keys[end]
+        assert key == key
+        position = end
+        while position > 0:
+            if not key < keys[position - 1]:
+                break
+            result[position] = result[position - 1]
+            keys[position] = keys[position - 1]
+            position = position - 1
+        result[position] = item
+        keys[position] = key
+    return result
+
+
+def sort_down_by(items: Any, keys: Any) -> Any:
+    """`sorted(items, key=..., reverse=True)`: equal items keep their order.
+
+    >>> sort_down_by(["a", "b", "c"], [1, 2, 1])
+    ['b', 'a', 'c']
+    """
+    result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
+    keys = [key for key in keys]  # noqa: C416
+    for end in range(len(result)):
+        item = result[end]
+        key = keys[end]
+        assert key == key
+        position = end
+        while position > 0:
+            if not keys[position - 1] < key:
+                break
+            result[position] = result[position - 1]
+            keys[position] = keys[position - 1]
+            position = position - 1
+        result[position] = item
+        keys[position] = key
+    return result
+
+
+def largest_by(items: Any, keys: Any) -> Any:
+    """`max(items, key=...)`, with the keys of the items.
+
+    >>> largest_by(["a", "b", "c"], [1, 2, 2])
+    'b'
+    """
+    best = 0
+    for position in range(1, len(items)):
+        if keys[position] > keys[best]:
+            best = position
+    return items[best]
+
+
+def smallest_by(items: Any, keys: Any) -> Any:
+    """`min(items, key=...)`, with the keys of the items.
+
+    >>> smallest_by(["a", "b", "c"], [2, 1, 1])
+    'b'
+    """
+    best = 0
+    for position in range(1, len(items)):
+        if keys[position] < keys[best]:
+            best = position
+    return items[best]
+
+
+def replace_items(items: Any, new_items: Any) -> Any:
+    """Replace the items of a list by others, of the same number.
+
+    >>> items = [2, 1]
+    >>> replace_items(items, [1, 2]), items
+    (None, [1, 2])
+    """
+    for position in range(len(items)):
+        items[position] = new_items[position]
+
+
 def total(items: Any, start: Any = 0) -> Any:
     """`sum`.
 

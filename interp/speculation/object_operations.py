@@ -12,7 +12,7 @@ from typing import Any
 from ...core.errors import with_article
 from ...core.frontend.eager.variable import Variable
 from ..training.optimizers import Optimizer
-from . import containers, library, numpy_arrays, static_containers, training
+from . import containers, library, numpy_arrays, static_containers, text, training
 from .arithmetic import as_kind
 from .dataclass_fields import MISSING_DEFAULT, Field, dataclass_fields
 from .heap import FieldKey, VariableKey, class_problem, has_dict, slots_of, static_attribute
@@ -296,6 +296,26 @@ class ObjectOperations(ProgramFunctions):
 
         self.dispatch_all([owner, index], write)
 
+    def delete_item(self, owner: StagedValue, index: StagedValue, node: ast.AST) -> None:
+        """`del owner[index]`."""
+
+        def delete(pair: Sequence[StagedValue]) -> StagedValue:
+            container, position = pair
+            if self.is_static(container, list, dict):
+                self.make_general(container.layout.object)  # type: ignore[union-attr]
+            if not isinstance(container.layout, ReferenceLayout):
+                raise NotSpeculable(f"an item of {container.layout} is deleted")
+
+            def delete_of_class(kind: type, instance: StagedValue) -> StagedValue:
+                if not issubclass(kind, Pool):
+                    return self.call_special(instance, "__delitem__", [position], node)
+                containers.delete_item(self, kind, instance, position, node)
+                return NONE_VALUE
+
+            return self.for_each_class(container, node, delete_of_class)
+
+        self.dispatch_all([owner, index], delete)
+
     def _read_item(self, value: StagedValue, index: StagedValue, node: ast.AST) -> StagedValue:
         value = self.read_variable(value)
         if numpy_arrays.is_numpy(value.layout):
@@ -313,6 +333,13 @@ class ObjectOperations(ProgramFunctions):
         if isinstance(value.layout, ArrayLayout):
             key = self.array_key(index)
             return self.wrap_array(self.located(lambda: value.leaves[0][key]))
+        constant = value.layout.value if isinstance(value.layout, ConstantLayout) else None
+        if type(constant) is str and isinstance(index.layout, ConstantLayout):
+            key = index.layout.value
+            if type(key) in (int, bool, slice):
+                return text.read_item(self, constant, key, node)
+        if type(constant) is str and number_kind(index.layout) in ("i", "b"):
+            return self._choose_item([self.constant(character) for character in constant], index, node)
         if isinstance(value.layout, TupleLayout) and number_kind(index.layout) in ("i", "b"):
             return self._choose_item(self.items(value), index, node)
         raise NotSpeculable(f"an item of {with_article(value.layout)} under {with_article(index.layout)} has no graph")

@@ -17,6 +17,7 @@ from .layouts import (
     UNASSIGNED,
     ArrayLayout,
     ConstantLayout,
+    DequePool,
     DictPool,
     Layout,
     ListPool,
@@ -25,7 +26,9 @@ from .layouts import (
     NumpyLayout,
     Pool,
     ReferenceLayout,
+    SetPool,
     StaticLayout,
+    TablePool,
     TextLayout,
     TupleLayout,
     class_name,
@@ -70,8 +73,10 @@ class PythonOperators(ObjectOperations):
             self.refuse_reflection(left.layout, right.layout, f"__r{special}__")
 
         def call(kind: type, instance: StagedValue) -> StagedValue:
-            if issubclass(kind, Pool):
+            if issubclass(kind, ListPool):
                 return self._operate_on_list(name, instance, right, node)
+            if issubclass(kind, Pool):
+                raise NotSpeculable(f"`{name}` of {with_article(class_name(kind))} has no graph")
             is_in_place = isinstance(node, ast.AugAssign)
             has_in_place = is_in_place and self.require_class_value(kind, f"__i{special}__") is not UNASSIGNED
             return self.call_special(instance, f"__i{special}__" if has_in_place else f"__{special}__", [right], node)
@@ -99,9 +104,10 @@ class PythonOperators(ObjectOperations):
             return self.call_library(library.repeat, [left, right])
         raise NotSpeculable(f"`{name}` of a list and {right.layout} has no graph")
 
-    def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
-        """A call of a function of `library`, which implements a builtin in Python."""
-        if any(
+    def call_library(self, function: Any, arguments: Sequence[StagedValue], is_exact: bool = False) -> StagedValue:
+        """A call of a function of `library`, which implements a builtin in Python. One that `is_exact` compares the
+        same items as the builtin, in the same order."""
+        if not is_exact and any(
             isinstance(argument.layout, ReferenceLayout) and self._has_comparison(argument.layout)
             for argument in arguments
         ):
@@ -132,8 +138,11 @@ class PythonOperators(ObjectOperations):
         """`in` of a list, a dict, or an object with `__contains__`."""
 
         def has_item(kind: type, instance: StagedValue) -> StagedValue:
-            if issubclass(kind, DictPool):
+            if issubclass(kind, DictPool | TablePool | SetPool):
                 return containers.contains_key(self, kind, instance, item)
+            if issubclass(kind, DequePool):
+                is_found = self.emit("greater_equal", containers.find(self, kind, instance, item), 0)
+                return self.number("b", is_found)
             if issubclass(kind, ListPool):
                 return self.call_library(library.contains, [instance, item])
             truth = self.truth(self.call_special(instance, "__contains__", [item], node), node)
@@ -144,6 +153,9 @@ class PythonOperators(ObjectOperations):
     def _tuple_contains(self, item: StagedValue, container: StagedValue, node: ast.AST) -> Any:
         """`in` of a tuple: whether the item is equal to one of its items. Raises NotSpeculable where that may differ
         from identity, which Python compares first."""
+        constant = container.layout.value if isinstance(container.layout, ConstantLayout) else None
+        if type(constant) is str:
+            return self.truth(self.dispatch(item, lambda option: text.contains(self, constant, option)), node)
         is_tuple = is_tuple_layout(container.layout)
         candidates = self.items(container) if is_tuple else []
         options = [option for value in (item, *candidates) for option in options_of(value.layout)]

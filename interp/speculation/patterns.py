@@ -12,12 +12,14 @@ from . import containers
 from .calls import Calls
 from .layouts import (
     ConstantLayout,
+    DequePool,
     Layout,
     ListPool,
     NotSpeculable,
     Pool,
     ReferenceLayout,
     StaticLayout,
+    class_name,
     is_tuple_layout,
 )
 from .staging import StagedValue
@@ -48,8 +50,8 @@ def _has_items(
         if issubclass(kind, ListPool):
             size = containers.length(calls, kind, instance)
             return calls.predicate_value(calls.emit(op, size, calls.leaf_of(count)))
-        if not issubclass(kind, Pool) and issubclass(kind, Sequence):
-            raise NotSpeculable(f"a pattern of a sequence for {with_article(kind.__qualname__)} has no graph")
+        if issubclass(kind, DequePool) or (not issubclass(kind, Pool) and issubclass(kind, Sequence)):
+            raise NotSpeculable(f"a pattern of a sequence for {with_article(class_name(kind))} has no graph")
         return calls.constant(False)
 
     return calls.for_each_object(subject, node, has_items, lambda: calls.constant(False))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from functools import lru_cache
 from types import FunctionType
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from ...core import dtypes
 from ...core.errors import describe_class
 from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.source.passes.control_flow import may_complete
 from ...core.frontend.source.passes.matches import convert_matches
 from ...core.frontend.source.reader import FunctionNode, NotConvertible, read_source
 from ...core.frontend.source.scopes import function_scope, parameter_names
@@ -32,8 +34,10 @@ from ...core.frontend.trace.program_builder import (
 )
 from ...core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from ...core.types import Type
+from . import library
 from .heap import HeapKey
 from .layouts import (
+    MISSING,
     NUMBER_CLASSES,
     Layout,
     NotSpeculable,
@@ -46,6 +50,7 @@ from .staging import (
     MAX_VERSIONS,
     NONE_VALUE,
     RETURN,
+    CallRecord,
     FunctionFrame,
     Restart,
     StagedState,
@@ -72,6 +77,8 @@ class Callee:
     result: Layout | None = None
     written_keys: set[HeapKey] = field(default_factory=set)
     """The keys that the function, or one that it calls, writes."""
+    raises: set[type] = field(default_factory=set)
+    """The classes of the exceptions that leave it, for a handler of a caller."""
     round: int = 0
     """The last round of inference that visited it."""
     spec: FunctionSpec | None = None
@@ -154,13 +161,17 @@ class ProgramFunctions(Staging):
         leaves = [*self.coerce(value, callee.result).leaves]
         for key in self._written_keys(callee):
             leaves += self.state.heap[key]
+        assert callee is self.main or self.raised_classes <= callee.raises
+        if callee.raises:
+            leaves.append(self.leaf_of(self.state.exit))
         return tuple(leaves) or (False,)
 
     def result_types(self, callee: Callee) -> list[Type]:
-        """The types of the results of a function of the program: those of its value, then those of the keys that it
-        writes."""
+        """The types of the results of a function of the program: those of its value, those of the keys that it writes,
+        and the way in which it ended, if exceptions leave it."""
         assert callee.result is not None
         types = [*callee.result.types, *(t for key in self._written_keys(callee) for t in self.key_types(key))]
+        types += [Type(dtypes.int64)] if callee.raises else []
         return types or [Type(dtypes.bool)]
 
     def _infer(self) -> None:
@@ -188,20 +199,22 @@ class ProgramFunctions(Staging):
         callee.round = self.round
         region = current_region()
         assert region is not None
-        outer = self.state, self.class_vector, self.row_vector
+        outer = self.state, self.class_vector, self.row_vector, self.raised_classes
+        raises = callee.raises
         try:
             with enter_region(open_subregion(region.outermost)):
                 parameters = self._spec(callee, print).declared_parameters
                 symbols = [self.placeholder(form.types[0]) for _, form in parameters if form is not None]
                 layout = self._run_body(callee, symbols).layout
+                raises = callee.raises | self.raised_classes
                 written = callee.written_keys | self._changed_keys(callee, symbols)
         except (NoTypeYet, Unreachable):
             return
         finally:
-            self.state, self.class_vector, self.row_vector = outer
+            self.state, self.class_vector, self.row_vector, self.raised_classes = outer
         joined_layout = layout if callee.result is None else join(callee.result, layout)
-        if joined_layout != callee.result or written != callee.written_keys:
-            callee.result, callee.written_keys, self.has_changed = joined_layout, written, True
+        if (joined_layout, written, raises) != (callee.result, callee.written_keys, callee.raises):
+            callee.result, callee.written_keys, callee.raises, self.has_changed = joined_layout, written, raises, True
 
     def _changed_keys(self, callee: Callee, symbols: Sequence[Any]) -> set[HeapKey]:
         """The keys whose values at the end of a function of the program differ from its parameters."""
@@ -214,13 +227,19 @@ class ProgramFunctions(Staging):
 
     def _run_body(self, callee: Callee, symbols: Sequence[Any]) -> StagedValue:
         self._enter_function(callee, symbols)
-        return self._run_function(callee.function, self._node(callee.function))
+        self.raised_classes = set()
+        passes_exceptions = callee is not self.main and callee.function.__module__ != library.__name__
+        return self._run_function(callee.function, self._node(callee.function), None, passes_exceptions)
 
     def _run_function(
-        self, function: FunctionType, node: FunctionNode, outer: FunctionFrame | None = None
+        self,
+        function: FunctionType,
+        node: FunctionNode,
+        outer: FunctionFrame | None = None,
+        passes_exceptions: bool = False,
     ) -> StagedValue:
         """Generate the body of a function, whose parameters are variables already; returns its result. A nested
-        function has the `outer` frame around it."""
+        function has the `outer` frame around it. A function of the program `passes_exceptions` to its callers."""
         self.frame_count += 1
         scope = function_scope(node)
         names = scope.local_names
@@ -230,7 +249,7 @@ class ProgramFunctions(Staging):
                 raise NotSpeculable("a nested function has a global variable with the name of a local one")
             names, numbers = names | outer.local_names, outer.numbers + numbers
         hidden = frozenset() if outer is None else outer.hidden_names | scope.local_names & outer.local_names
-        self.stack.append(FunctionFrame(function, names, numbers, hidden))
+        self.stack.append(FunctionFrame(function, names, numbers, hidden, passes_exceptions))
         try:
             if isinstance(node, ast.Lambda):
                 value = self.evaluate(node.body)
@@ -238,7 +257,7 @@ class ProgramFunctions(Staging):
                 return value
             body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
             self.run_block(body)
-            return self._function_result()
+            return self._function_result(may_complete(body))
         finally:
             self.stack.pop()
 
@@ -253,9 +272,12 @@ class ProgramFunctions(Staging):
         self.state = replace(outer, heap=self.state.heap, new_objects=self.state.new_objects)
         return value
 
-    def _function_result(self) -> StagedValue:
+    def _function_result(self, may_complete: bool) -> StagedValue:
+        """The result of a function, which is None if its end is reached."""
         require_value(self.state.result.layout)
         result = self.state.result
+        if not may_complete:
+            return NONE_VALUE if result.layout == MISSING else self.drop_missing(result)
         return self.branch(self.has_exit(RETURN), lambda: self.drop_missing(result), lambda: NONE_VALUE)
 
     def _node(self, function: FunctionType) -> FunctionNode:
@@ -274,8 +296,24 @@ class ProgramFunctions(Staging):
 
     def call_function(self, function: FunctionType, arguments: dict[str, StagedValue]) -> StagedValue:
         """A call of a Python function of the user: a call of the program."""
+        guard = self.direct_guard()
+        call = None if guard is None else guard.next_call()
+        if call is None:
+            call = self._emit_call(function, arguments)
+            if guard is not None:
+                guard.add_call(call)
+        self.state.heap = dict(call.heap)
+        if call.code is not None:
+            assert self.current_node is not None
+            for owner in call.raises:
+                is_other = self.emit("not_equal", call.code, self.exception_code(owner))
+                claim = f"{function.__name__} does not raise {owner.__qualname__}"
+                self.check(is_other, self.current_node, claim, "it raises", raises=owner, has_raised=True)
+        return call.value
+
+    def _emit_call(self, function: FunctionType, arguments: dict[str, StagedValue]) -> CallRecord:
+        """Emit the call of a function of the program."""
         self.require_function(function)
-        self.call_count += 1
         names, layouts = tuple(arguments), tuple(widen_constants(argument.layout) for argument in arguments.values())
         callee = self._find_callee(function, names, layouts)
         values = [self.coerce(*pair) for pair in zip(arguments.values(), callee.layouts, strict=True)]
@@ -312,20 +350,22 @@ class ProgramFunctions(Staging):
         assert callee.result is not None
         remaining = iter(results)
         value = StagedValue(callee.result, tuple(next(remaining) for _ in callee.result.types))
+        heap = dict(self.state.heap)
         for key in self._written_keys(callee):
-            self.state.heap[key] = tuple(next(remaining) for _ in self.key_types(key))
-        return value
+            heap[key] = tuple(next(remaining) for _ in self.key_types(key))
+        raises = tuple(sorted(callee.raises, key=self.exception_code))
+        return CallRecord(value, heap, next(remaining) if raises else None, raises)
 
     def _runner(self, callee: Callee) -> Callable[..., Any]:
         def run(*symbols: Any) -> Any:
-            outer = self.state, self.class_vector, self.row_vector, self.stack
+            outer = self.state, self.class_vector, self.row_vector, self.stack, self.raised_classes
             self.stack = []
             try:
                 return self._results(callee, self._run_body(callee, symbols))
             except Unreachable:
                 return tuple(_zero_of(type_) for type_ in self.result_types(callee))
             finally:
-                self.state, self.class_vector, self.row_vector, self.stack = outer
+                self.state, self.class_vector, self.row_vector, self.stack, self.raised_classes = outer
 
         return run
 
@@ -342,6 +382,10 @@ class ProgramFunctions(Staging):
 
     def default(self, name: str, value: Any) -> StagedValue:
         """The default of a parameter."""
+        if type(value) is tuple:
+            return self.tuple_of([self.default(name, item) for item in value])
+        if isinstance(value, Enum):
+            return self.constant(value)
         if type(value) not in (*NUMBER_CLASSES, str, type(None), FunctionType, type):
             raise NotSpeculable(f"the default of {name} is {describe_class(value)}")
         return self.constant(value)

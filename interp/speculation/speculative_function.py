@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections import deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from contextvars import ContextVar
@@ -40,7 +40,6 @@ from .comparison import copy_objects, first_difference
 from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
 from .generation import Generation
 from .heap import (
-    MAX_INT_KEYS,
     MIN_CAPACITY,
     AllocationKey,
     CapacityKey,
@@ -56,7 +55,10 @@ from .heap import (
     places_of,
     slots_of,
     static_attribute,
+    write_deque,
+    write_dict,
     write_list,
+    write_set,
 )
 from .layouts import (
     MAX_HEIGHT,
@@ -66,9 +68,9 @@ from .layouts import (
     ConstantLayout,
     DictPool,
     Layout,
-    ListPool,
     NotSpeculable,
     Pool,
+    SequencePool,
     ShapesDiffer,
     parts,
     references,
@@ -144,7 +146,6 @@ class SpeculativeGraph:
     class_values: dict[tuple[type, str], Any]
     functions: dict[FunctionType, tuple[Any, ...]]
     capacities: dict[CapacityKey, int]
-    computed_key_pools: frozenset[type]
     changed_arrays: frozenset[type]
     """The pools of arrays of NumPy some of which change in place."""
     plan: WalkPlan | None = None
@@ -266,7 +267,6 @@ class SpeculativeGraph:
             self.allocations,
             texts,
             self.find_plan(),
-            self.computed_key_pools,
             self.changed_arrays,
         )
         leaves: list[Any] = []
@@ -324,7 +324,7 @@ class SpeculativeGraph:
         if isinstance(key, FieldKey):
             if issubclass(key.owner, ArrayPool):
                 yield from (partial(np.copyto, *row) for row in table.array_changes(key.owner, before, after))
-            elif not issubclass(key.owner, ListPool):
+            elif not issubclass(key.owner, SequencePool):
                 yield from (partial(_writer(key.owner), *row) for row in table.changes(key, before, after))
         elif any(map(_differs, before, after)):
             if isinstance(key, VariableKey):
@@ -337,7 +337,7 @@ class SpeculativeGraph:
         """The actions that give new objects and dicts their attributes and keys."""
         requirements = self.generation.requirements
         for owner in table.fresh_indices:
-            if not issubclass(owner, ListPool | ArrayPool):
+            if not issubclass(owner, SequencePool | ArrayPool):
                 orders = requirements.creation_orders.get(owner, ())
                 vectors = _vectors_of(owner, after)
                 attributes = table.new_attributes(owner, orders, requirements.late_names, vectors)
@@ -347,7 +347,7 @@ class SpeculativeGraph:
         """Raises LayoutMiss if a run gives an older object several new attributes: their order is not known."""
         additions = list[int]()
         for key in self.generation.requirements.assigned_keys:
-            if isinstance(key, FieldKey) and not issubclass(key.owner, ListPool):
+            if isinstance(key, FieldKey) and not issubclass(key.owner, SequencePool):
                 additions += table.objects_given_attribute(key, before[key], after[key])
         if len({*additions}) < len(additions):
             raise LayoutMiss("an object", "one that gets at most one new attribute", "one that gets several")
@@ -356,9 +356,9 @@ class SpeculativeGraph:
         """The actions that commit the changes of lists."""
         owners = {key.owner: None for key in self.generation.requirements.assigned_keys if isinstance(key, FieldKey)}
         for owner in owners:
-            if issubclass(owner, ListPool):
+            if issubclass(owner, SequencePool):
                 changes = table.list_changes(owner, _vectors_of(owner, before), _vectors_of(owner, after))
-                yield from (partial(write_list, *row) for row in changes)
+                yield from (partial(CONTAINER_WRITERS[owner.python_class], *row) for row in changes)
 
     def _split(self, leaves: Sequence[Any]) -> Iterator[tuple[HeapKey, list[Any]]]:
         """The values of each field and variable among the arguments of the program."""
@@ -376,6 +376,11 @@ _Heap: TypeAlias = Mapping[HeapKey, Sequence[Any]]
 def _vectors_of(owner: type, heap: _Heap) -> dict[str, Sequence[Any]]:
     """The vectors of the fields of a class, by name."""
     return {key.name: vectors for key, vectors in heap.items() if isinstance(key, FieldKey) and key.owner is owner}
+
+
+CONTAINER_WRITERS: dict[type, Callable[..., None]] = {list: write_list, deque: write_deque, set: write_set}
+CONTAINER_WRITERS |= dict.fromkeys((dict, OrderedDict, defaultdict, Counter), write_dict)
+"""What writes the items of a container, by its class."""
 
 
 def _writer(owner: type) -> Callable[[Any, str, Any], None]:
@@ -792,7 +797,6 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             dict(requirements.class_values),
             dict(requirements.functions),
             observation.capacities,
-            observation.computed_key_pools,
             frozenset(map(observation.canonical_class, requirements.changed_arrays)),
         )
 
@@ -844,7 +848,7 @@ class SpeculativeFunction(SpeculativeFunctionBase):
             len(_parameters(self.python.__code__)) + len(self._requirements.fields) + len(self._requirements.variables)
         )
         choices = len(self._requirements.dropped_branches) + len(self._requirements.raised_checks)
-        choices += MAX_INT_KEYS * len(self._observation.computed_key_pools)
+        choices += len(self._observation.table_places)
         return 1 + MAX_HEIGHT * places + choices + MAX_ATTEMPTS
 
     def explain(self, /, *arguments: Any, format: str = "text", **keywords: Any) -> Any:

@@ -90,6 +90,11 @@ PRINTED_TEXT = "printed text"
 """The name of the list of texts to print."""
 RUNNING, BREAK, CONTINUE, RETURN = range(4)
 """The ways in which a block ends: at its last statement, or by a statement that leaves it."""
+SEEN = -1
+"""Stands for the numbers of exceptions, with which they leave the body of a `with`."""
+FIRST_RAISE = 2**32
+"""The first of the numbers of exceptions that leave a function. Smaller ones are the other ways to leave a block, and
+the handlers of the function."""
 MAX_VERSIONS = 12
 """The largest number of functions of a program for one Python function, one for each combination of argument
 layouts."""
@@ -133,6 +138,8 @@ class FunctionFrame(NamedTuple):
     hidden_names: frozenset[str] = frozenset()
     """Variables of the functions around it, or around a comprehension, that its own variables of the same names
     hide."""
+    passes_exceptions: bool = False
+    """Whether a caller may catch its exceptions in the graph."""
 
 
 class Restart(BaseException):
@@ -159,8 +166,20 @@ class TryFrame:
     catchers: tuple[tuple[tuple[type, ...], int | None], ...]
     """The classes that each handler catches, with the way in which the block is left then; None where the graph has no
     handler."""
-    used_codes: set[int] = field(default_factory=set)
-    """The handlers that the graph needs."""
+    used_codes: set[Any] = field(default_factory=set)
+    """The handlers that the graph needs; for a `with`, the classes of the exceptions that leave its body."""
+
+
+class CallRecord(NamedTuple):
+    """A call of a function of the program."""
+
+    value: StagedValue
+    heap: dict[HeapKey, tuple[Any, ...]]
+    """All fields and variables after it."""
+    code: Any
+    """The way in which it ended, among them the numbers of exceptions; None if it always returns."""
+    raises: tuple[type, ...]
+    """The classes of the exceptions that it may raise."""
 
 
 @dataclass(frozen=True)
@@ -169,15 +188,33 @@ class Guard:
 
     frame: FunctionFrame
     region: RegionBuilder | None
-    call_count: int
+    calls: list[CallRecord]
+    """The calls of functions of the program that the statement has made, in order. They are not generated again, where
+    the rest of the statement is."""
     passed_checks: list[CheckKey]
     """The checks that have passed and are not generated yet. A statement may make a check twice, on two values: an
     index of `items[index] += items.pop()` is in range when the item is read, and again when it is written."""
 
+    replayed: list[CallRecord] = field(default_factory=list)
+    """Those of the calls that have been made again."""
+
     @staticmethod
-    def begin(staging: Staging, passed_checks: Sequence[CheckKey]) -> Guard:
+    def begin(staging: Staging, passed_checks: Sequence[CheckKey], calls: list[CallRecord]) -> Guard:
         """The guard of the statement that is generated next."""
-        return Guard(staging.stack[-1], current_region(), staging.call_count, list(passed_checks))
+        return Guard(staging.stack[-1], current_region(), calls, list(passed_checks))
+
+    def next_call(self) -> CallRecord | None:
+        """The next call that was made before; None if the next one is new."""
+        position = len(self.replayed)
+        if position == len(self.calls):
+            return None
+        self.replayed.append(self.calls[position])
+        return self.calls[position]
+
+    def add_call(self, call: CallRecord) -> None:
+        """Note a new call."""
+        self.calls.append(call)
+        self.replayed.append(call)
 
 
 @dataclass(frozen=True)
@@ -262,6 +299,8 @@ class Requirements:
     """The attributes and keys that objects and dicts get, or may get, after their creation."""
     dropped_options: dict[tuple[Any, ...], str] = field(default_factory=dict)
     """The layouts that the graph excludes where it uses a value, by the position of the use, each with the reason."""
+    caught_classes: set[type] = field(default_factory=set)
+    """The classes of exceptions that handlers of the functions of the program catch."""
     raised_checks: set[CheckKey] = field(default_factory=set)
     """The checks that a run has broken, whose exception a handler of the function catches: they are branches."""
     dropped_handlers: dict[Location, str] = field(default_factory=dict)
@@ -295,8 +334,19 @@ class Requirements:
         self.slot_names.clear()
 
     def rename_pools(self, observation: Observation) -> bool:
-        """Replace the pools that were merged into another; returns whether there were any."""
+        """Replace the pools that were merged into another, and drop those that are no longer in use; returns whether
+        there were any."""
         count = len(self.fields)
+        retired = observation.retired_pools
+        self.fields = {key for key in self.fields if key.owner not in retired}
+        self.late_names = {key for key in self.late_names if key.owner not in retired}
+        self.allocations = {key for key in self.allocations if key.owner not in retired}
+        self.assigned_keys = {
+            key: None
+            for key in self.assigned_keys
+            if not isinstance(key, FieldKey | AllocationKey) or key.owner not in retired
+        }
+        self.creation_orders = {owner: orders for owner, orders in self.creation_orders.items() if owner not in retired}
 
         def rename(key: Any) -> Any:
             if isinstance(key, AllocationKey):
@@ -373,11 +423,13 @@ class Staging:
         self.stack: list[FunctionFrame] = []
         self.frame_count = 0
         self.current_node: ast.AST | None = None
-        self.tries: list[TryFrame | None] = []
-        """The bodies of `try` around what is generated. None stands for a `with`, whose end sees exceptions."""
+        self.tries: list[TryFrame] = []
+        """The bodies of `try` and `with` around what is generated."""
         self.guard: Guard | None = None
-        self.call_count = 0
-        """How many calls of functions of the program were generated."""
+        self.exception_classes: list[type] = []
+        """The classes of exceptions that leave functions; the position of a class gives its number."""
+        self.raised_classes: set[type] = set()
+        """The classes of the exceptions that leave the function that is generated."""
         self.truths: dict[tuple[Any, ...], set[bool | None]] = {}
         """The truth of each test by its position, in all functions of the program; None where only a run decides it."""
 
@@ -447,25 +499,34 @@ class Staging:
 
     def open_tries(self) -> list[TryFrame]:
         """The bodies of `try` in the function that is generated, the innermost first."""
-        frames = list[TryFrame]()
-        for each in reversed(self.tries):
-            if each is None or each.frame is not self.stack[-1]:
-                break
-            frames.append(each)
-        return frames
+        return [each for each in reversed(self.tries) if each.frame is self.stack[-1]]
 
-    def _find_handler(self, raises: type | None) -> tuple[TryFrame, int] | None:
-        """The body of a `try` with a handler that catches an exception of the statement, and the code of the handler;
-        None where the graph has none."""
+    def direct_guard(self) -> Guard | None:
+        """The guard of the statement, unless what is generated is part of a branch of it, or of another function."""
         guard = self.guard
-        if raises is None or guard is None or guard.frame is not self.stack[-1]:
-            return None
-        if guard.region is not current_region() or guard.call_count != self.call_count:
+        is_direct = guard is not None and guard.frame is self.stack[-1] and guard.region is current_region()
+        return guard if is_direct else None
+
+    def exception_code(self, owner: type) -> int:
+        """The number of a class of exceptions that leave functions."""
+        if owner not in self.exception_classes:
+            self.exception_classes.append(owner)
+        return FIRST_RAISE + self.exception_classes.index(owner)
+
+    def _find_handler(self, raises: type | None) -> tuple[set[Any], Any, int] | None:
+        """Where an exception of the statement goes: to a handler, or to the caller of the function. A set, what is
+        added to it to note that the graph needs this, and the number for leaving the block; None where the graph has no
+        handler."""
+        if raises is None or self.direct_guard() is None:
             return None
         for frame in self.open_tries():
             for classes, code in frame.catchers:
                 if issubclass(raises, classes):
-                    return None if code is None else (frame, code)
+                    if code == SEEN:
+                        return frame.used_codes, raises, self.exception_code(raises)
+                    return None if code is None else (frame.used_codes, code, code)
+        if self.stack[-1].passes_exceptions and issubclass(raises, tuple(self.requirements.caught_classes)):
+            return self.raised_classes, raises, self.exception_code(raises)
         return None
 
     def check(
@@ -476,10 +537,11 @@ class Staging:
         reason: str,
         capacity_key: CapacityKey | None = None,
         raises: type | None = None,
+        has_raised: bool = False,
     ) -> None:
         """Assert that a condition is true. Raises Unreachable if it is known to be false. If the assertion fails,
         `capacity_key` gets more room, or Python `raises` an exception of this class. Raises CaughtCheck if a handler
-        catches that exception, and a run has raised it."""
+        catches that exception, and a run has raised it: for a call of a function, one that `has_raised` it."""
         if isinstance(condition, bool | np.bool_) and condition:
             return
         position = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
@@ -489,9 +551,9 @@ class Staging:
             if key in self.guard.passed_checks:
                 self.guard.passed_checks.remove(key)
                 return
-            if key in self.requirements.raised_checks:
-                handler[0].used_codes.add(handler[1])
-                raise CaughtCheck(key, condition, handler[1])
+            if has_raised or key in self.requirements.raised_checks:
+                handler[0].add(handler[1])
+                raise CaughtCheck(key, condition, handler[2])
         assumption = self.assumptions.get(key)
         if assumption is None:
             assumption = Assumption(
@@ -697,6 +759,8 @@ class Staging:
 
     def sequence_items(self, value: StagedValue) -> list[StagedValue]:
         """The items of a tuple, a static list or a new list, over which a loop is unrolled."""
+        if isinstance(value.layout, ConstantLayout) and type(value.layout.value) is str:
+            return [self.constant(character) for character in value.layout.value]
         if not is_tuple_layout(value.layout) and not self.is_static(value, list):
             raise NotSpeculable(f"the items of {with_article(value.layout)} have no graph")
         return self.items(value)
@@ -768,11 +832,10 @@ class Staging:
         """The truth of a list, a dict, or an object that may have `__bool__` or `__len__`."""
         raise NotImplementedError
 
-    def int_keys(self, pool: type) -> list[FieldKey]:
-        """The keys of the dicts of a pool that are ints. No dict of a call has another one."""
-        names = self.observation.int_keys(pool)
-        names |= {key.name for key in self.requirements.fields if key.owner is pool and type(key.name) is int}
-        return [FieldKey(pool, name) for name in sorted(names) if abs(name) < MAX_INTEGER]
+    def make_table(self, pool: type[Pool]) -> NoReturn:
+        """Treat the dicts of a pool as lists of pairs, and restart generation."""
+        self.observation.make_table(pool)
+        raise Restart
 
     def require_class_value(self, owner: type, name: str) -> Any:
         """The attribute of a class, from it or a base; the graph depends on it from here on."""
@@ -1199,7 +1262,8 @@ class Staging:
         self.observation.set_layout(layouts, key, layout)
         self.observation.widening_count += 1
         is_new = before == MISSING and key in self.new_leaves and key not in self.state.heap
-        self.require_restart(is_now=not is_new or len(self.observation.merged_pools) > pool_count)
+        has_new_pools = self.observation.is_outdated or len(self.observation.merged_pools) > pool_count
+        self.require_restart(is_now=not is_new or has_new_pools)
         self.add_leaves(key)
 
     def write_heap(
@@ -1261,12 +1325,22 @@ class Staging:
         self.state.heap[key] = self.emit("add", index, 1), end
         return StagedValue(ReferenceLayout(frozenset([owner]), False), (index,))
 
-    def pool_of_site(self, python_class: type, node: ast.expr) -> type:
+    def pool_of_site(self, python_class: type, node: ast.expr) -> Any:
         """The pool of the lists, or dicts, that an expression of the source creates."""
         return self.observation.pool(python_class, SourceSite(self.location_of(node), node.col_offset))
 
-    def call_library(self, function: Any, arguments: Sequence[StagedValue]) -> StagedValue:
+    def call_library(self, function: Any, arguments: Sequence[StagedValue], is_exact: bool = False) -> StagedValue:
         """A call of a function of `library`, which implements a builtin in Python."""
+        raise NotImplementedError
+
+    def has_own_comparison(self, layout: Layout) -> bool:
+        """Whether `==` of a value may be a call of Python code."""
+        raise NotImplementedError
+
+    def call_value(
+        self, function: StagedValue, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """A call of a value, whose arguments are evaluated."""
         raise NotImplementedError
 
     def name_array(self, value: StagedValue) -> StagedValue:

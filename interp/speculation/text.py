@@ -12,10 +12,9 @@ from ...core.errors import with_article
 from .layouts import (
     ANY_TEXT,
     ConstantLayout,
-    DictPool,
-    ListPool,
     NotSpeculable,
     NumberLayout,
+    Pool,
     ReferenceLayout,
     Slot,
     TextLayout,
@@ -68,8 +67,8 @@ def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.
     """The string that `__str__` or `__repr__` of an object returns."""
 
     def convert(owner: type, instance: StagedValue) -> StagedValue:
-        if issubclass(owner, ListPool | DictPool):
-            raise NotSpeculable("the text of a list or dict has no graph")
+        if issubclass(owner, Pool):
+            raise NotSpeculable("the text of a container has no graph")
         if staging.require_class_value(owner, "__format__") is not object.__format__:
             raise NotSpeculable(f"{owner.__qualname__} has __format__")
         name = "__repr__"
@@ -81,6 +80,55 @@ def _text_of_object(staging: Staging, value: StagedValue, slot: Slot, node: ast.
         return result
 
     return staging.for_each_class(value, node, convert)
+
+
+METHODS = (
+    *("isalnum", "isalpha", "isascii", "isdecimal", "isdigit", "isidentifier", "islower", "isnumeric", "isspace"),
+    *(
+        "istitle",
+        "isupper",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "title",
+        "capitalize",
+        "swapcase",
+        "casefold",
+    ),
+    *("startswith", "endswith", "find", "rfind", "count", "replace", "removeprefix", "removesuffix", "zfill"),
+)
+"""Methods of strings whose results are strings, ints and bools."""
+
+
+def call_method(
+    staging: Staging, text: str, name: str, values: Sequence[StagedValue], keywords: dict[str, StagedValue]
+) -> StagedValue:
+    """A call of a method of a constant string with constant arguments."""
+    constants = [value.layout.value for value in values if isinstance(value.layout, ConstantLayout)]
+    are_plain = all(type(constant) in (str, int, type(None)) for constant in constants)
+    if name not in METHODS or keywords or len(constants) < len(values) or not are_plain:
+        raise NotSpeculable(f"method {name} of a string with these arguments has no graph")
+    try:
+        return staging.constant(getattr(text, name)(*constants))
+    except (TypeError, ValueError) as error:
+        raise NotSpeculable(str(error)) from None
+
+
+def read_item(staging: Staging, text: str, key: Any, node: ast.AST) -> StagedValue:
+    """A character of a constant string, or a part of it."""
+    if isinstance(key, int) and not -len(text) <= key < len(text):
+        reason = "Python raises IndexError where it is not"
+        staging.check(False, node, "the index is in range", reason, raises=IndexError)
+    return staging.constant(text[key])
+
+
+def contains(staging: Staging, text: str, item: StagedValue) -> StagedValue:
+    """`item in text` for a constant string."""
+    if not isinstance(item.layout, ConstantLayout) or type(item.layout.value) is not str:
+        raise NotSpeculable(f"`in` a string of {with_article(item.layout)} has no graph")
+    return staging.constant(item.layout.value in text)
 
 
 def handle_of(staging: Staging, value: StagedValue) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from .container_programs import CONTAINER_PROGRAMS
 from .everyday_programs import EVERYDAY_PROGRAMS
+from .keyed_programs import KEYED_PROGRAMS
 from .numpy_programs import NUMPY_PROGRAMS
 from .object_programs import PROGRAMS
 from .object_scenarios import SCENARIOS, ObjectScenario
@@ -1476,5 +1477,6 @@ ALL = {
     **RESEARCH_PROGRAMS,
     **NUMPY_PROGRAMS,
     **CONTAINER_PROGRAMS,
+    **KEYED_PROGRAMS,
 }
 """All scenarios, edge cases and programs by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
@@ -15,6 +16,7 @@ import tagloom
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.value import borrow
 from tagloom.interp.outcome.outcome import Outcome
+from tagloom.interp.speculation.layouts import POOLS
 from tagloom.interp.speculation.speculative_function import INTERNAL_ERROR, SpeculativeFunction, SpeculativeGraph
 
 from .object_scenarios import Decorator, ObjectScenario
@@ -117,6 +119,11 @@ def run_calls(
     return seen
 
 
+def values_of_container(value: Any) -> list[Any]:
+    """The bound of a deque, and the default of a dict."""
+    return [getattr(value, name, None) for name in ("maxlen", "default_factory")]
+
+
 def values_in_slots(value: Any) -> Iterator[tuple[str, Any]]:
     """The values that an object has in slots, also private ones and those that a class hides, with their names."""
     for base in type(value).__mro__:
@@ -133,10 +140,10 @@ def describe_state(*roots: Any) -> list[Any]:
     keep_alive: list[Any] = []
 
     def parts_of(value: Any) -> Any:
-        if type(value) is list:
-            return value
-        if type(value) is dict:
-            return list(value.items())
+        if type(value) in (list, set, deque):
+            return [type(value), *value, *values_of_container(value)]
+        if type(value) in POOLS and isinstance(value, dict):
+            return [type(value), *value.items(), *values_of_container(value)]
         if type(value) is CellType:
             return [value.cell_contents]
         if isinstance(value, np.ndarray):

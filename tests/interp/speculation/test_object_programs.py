@@ -14,6 +14,7 @@ import tagloom as tl
 from support import object_programs
 from support.container_programs import CONTAINER_PROGRAMS
 from support.everyday_programs import EVERYDAY_PROGRAMS
+from support.keyed_programs import KEYED_PROGRAMS
 from support.numpy_programs import NUMPY_PROGRAMS
 from support.object_edge_cases import ALL, EDGE_CASES
 from support.object_scenarios import SCENARIOS
@@ -30,6 +31,7 @@ TABLES = (
     EVERYDAY_PROGRAMS,
     RESEARCH_PROGRAMS,
     NUMPY_PROGRAMS,
+    KEYED_PROGRAMS,
 )
 PROGRAMS = {name: table[name] for table in TABLES for name in table}
 BY_TURNS = [name for names in zip_longest(*TABLES) for name in names if name is not None]

@@ -19,7 +19,6 @@ FIRST_CALLS = 5
 IN_PYTHON = {
     "own_exception": "every call raises at last",
     "array_view": "two arrays of NumPy that share elements",
-    "memo": "a dict that gets new keys",
     "suppressed_error": "a context manager of a library",
 }
 """The scenarios that stay in Python, with the reason."""

@@ -26,7 +26,7 @@ from tagloom.interp.speculation import (
 )
 from tagloom.interp.speculation.generation import Generation
 from tagloom.interp.speculation.heap import LIMIT, AllocationKey, ObjectTable
-from tagloom.interp.speculation.layouts import ConstantLayout, NumberLayout, UnionLayout, zero_leaves
+from tagloom.interp.speculation.layouts import ConstantLayout, DequePool, NumberLayout, UnionLayout, zero_leaves
 from tagloom.interp.speculation.object_operations import ObjectOperations
 from tagloom.interp.speculation.operators import PythonOperators
 from tagloom.interp.speculation.speculative_function import Definitions, SpeculativeGraph
@@ -173,7 +173,7 @@ def _unchecked_pools(patch: MonkeyPatch) -> None:
 
 
 def _lost_items(patch: MonkeyPatch) -> None:
-    patch.setattr(speculative_function, "write_list", lambda instance, items, length, tail: None)
+    patch.setitem(speculative_function.CONTAINER_WRITERS, list, lambda instance, items, length, tail: None)
 
 
 def _unchecked_room(patch: MonkeyPatch) -> None:
@@ -316,9 +316,9 @@ def _state_before_raise_lost(patch: MonkeyPatch) -> None:
     sound_begin, sound_check = Guard.begin, Staging.check
     starts = []
 
-    def begin(staging: Staging, passed: Any) -> Guard:
+    def begin(staging: Staging, passed: Any, made: Any) -> Guard:
         starts.append(staging.state.copy())
-        return sound_begin(staging, passed)
+        return sound_begin(staging, passed, made)
 
     def check(staging: Staging, *arguments: Any, **options: Any) -> None:
         try:
@@ -337,7 +337,7 @@ def _last_handler_first(patch: MonkeyPatch) -> None:
 
 
 def _exceptions_end_at_loops(patch: MonkeyPatch) -> None:
-    patch.setattr(Generation, "_raises_within", lambda *arguments: False)
+    patch.setattr(Generation, "_may_raise", lambda *arguments: False)
 
 
 def _loops_go_on_after_a_raise(patch: MonkeyPatch) -> None:
@@ -369,8 +369,8 @@ def _checks_pass_for_all_values(patch: MonkeyPatch) -> None:
         def remove(self, key: Any) -> None:
             pass
 
-    def begin(staging: Staging, passed: Any) -> Guard:
-        return replace(sound(staging, passed), passed_checks=Unforgettable(passed))
+    def begin(staging: Staging, passed: Any, made: Any) -> Guard:
+        return replace(sound(staging, passed, made), passed_checks=Unforgettable(passed))
 
     patch.setattr(Guard, "begin", staticmethod(begin))
 
@@ -408,13 +408,57 @@ def _shared_dicts_beside_slots(patch: MonkeyPatch) -> None:
     patch.setattr(ObjectTable, "_namespaces", lambda table, owner, plan: plan.dicts)
 
 
-def _any_int_keys(patch: MonkeyPatch) -> None:
-    patch.setattr(ObjectTable, "_check_int_keys", lambda *arguments: None)
+def _first_key_for_all(patch: MonkeyPatch) -> None:
+    def find_key(pairs, key):  # type: ignore[no-untyped-def]
+        return 0
+
+    patch.setattr(library, "find_key", find_key)
 
 
-def _last_key_for_all(patch: MonkeyPatch) -> None:
-    sound = Staging.int_keys
-    patch.setattr(Staging, "int_keys", lambda staging, pool: sound(staging, pool)[-1:] * 2)
+def _keys_that_keep_their_order(patch: MonkeyPatch) -> None:
+    def write(instance: dict[Any, Any], items: Any, length: int, tail: Any) -> None:
+        for key, value in (*(pair for _, pair in items), *tail):
+            instance[key] = value
+
+    patch.setitem(speculative_function.CONTAINER_WRITERS, dict, write)
+
+
+def _items_of_sets_lost(patch: MonkeyPatch) -> None:
+    patch.setitem(speculative_function.CONTAINER_WRITERS, set, lambda instance, items, length, tail: None)
+
+
+def _deques_without_bound(patch: MonkeyPatch) -> None:
+    patch.setitem(containers.METHODS[DequePool], ("append", 1), containers._append)
+
+
+def _defaults_not_kept(patch: MonkeyPatch) -> None:
+    patch.setattr(containers, "_make_default", lambda staging, *arguments: staging.constant(0))
+
+
+def _loops_over_changed_dicts(patch: MonkeyPatch) -> None:
+    sound = Staging.check
+
+    def check(staging: Staging, condition: Any, node: Any, claim: str, *arguments: Any, **options: Any) -> None:
+        if claim != "the length does not change in the loop":
+            sound(staging, condition, node, claim, *arguments, **options)
+
+    patch.setattr(Staging, "check", check)
+
+
+def _exceptions_of_calls_lost(patch: MonkeyPatch) -> None:
+    sound = Generation._emit_call
+    patch.setattr(Generation, "_emit_call", lambda *arguments: sound(*arguments)._replace(code=None))
+
+
+def _products_that_are_rounded(patch: MonkeyPatch) -> None:
+    patch.setattr(arithmetic, "_SPLITTER", 1.0)
+
+
+def _unstable_sorts(patch: MonkeyPatch) -> None:
+    def sort_down_by(items, keys):  # type: ignore[no-untyped-def]
+        return library.backward(library.sort_by(items, keys))
+
+    patch.setattr(library, "sort_down_by", sort_down_by)
 
 
 def _changes_of_arrays_lost(patch: MonkeyPatch) -> None:
@@ -578,8 +622,15 @@ OBJECT_TWINS = {
     "first items under an index": Twin(_first_items_under_an_index, "item_of_a_tuple_that_may_be_missing"),
     "slots by any name": Twin(_slots_by_any_name, "slot_with_two_names"),
     "shared dicts beside slots": Twin(_shared_dicts_beside_slots, "slots_beside_shared_dicts"),
-    "any int keys": Twin(_any_int_keys, "int_keys_that_others_add"),
-    "last key for all": Twin(_last_key_for_all, "one_dict_at_two_places"),
+    "first key for all": Twin(_first_key_for_all, "one_dict_at_two_places"),
+    "keys that keep their order": Twin(_keys_that_keep_their_order, "keys_that_come_and_go"),
+    "items of sets lost": Twin(_items_of_sets_lost, "visited_in_a_set"),
+    "deques without bound": Twin(_deques_without_bound, "window_in_a_deque"),
+    "defaults not kept": Twin(_defaults_not_kept, "groups_in_a_defaultdict"),
+    "loops over changed dicts": Twin(_loops_over_changed_dicts, "dict_that_changes_in_its_loop"),
+    "exceptions of calls lost": Twin(_exceptions_of_calls_lost, "withdrawals_that_fail"),
+    "products that are rounded": Twin(_products_that_are_rounded, "prices_that_are_rounded"),
+    "unstable sorts": Twin(_unstable_sorts, "sorted_with_keys"),
     "arguments of other types": Twin(_arguments_of_other_types, "tree_copy"),
     "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
