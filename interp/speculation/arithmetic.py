@@ -368,6 +368,8 @@ def _round_to_int(op: str) -> Callable[..., StagedValue]:
             raise NotSpeculable(f"this rounding of {with_article(value.layout)} has no graph")
         if kind != "f":
             return staging.number("i", as_kind(staging, value, "i"))
+        if isinstance(value.layout, ConstantLayout):
+            raise NotSpeculable(f"`{ast.unparse(node)}` of a constant has no graph")
         return truncate(staging, staging.number("f", staging.emit(op, as_kind(staging, value, "f"))), node)
 
     return convert
@@ -393,6 +395,8 @@ def _round(staging: Staging, values: list[StagedValue], node: ast.AST) -> Staged
         raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
     if kind != "f":
         return staging.number("i", as_kind(staging, value, "i"))
+    if isinstance(value.layout, ConstantLayout):
+        raise NotSpeculable(f"`{ast.unparse(node)}` of a constant has no graph")
     number, scale = as_kind(staging, value, "f"), 10.0 ** (digits or 0)
     product = staging.emit("multiply", number, scale)
     is_within = staging.emit("less", staging.emit("abs", product), MAX_HALVED)

@@ -9,6 +9,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from dataclasses import replace as copy_dataclass
 from functools import partial, reduce
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -33,6 +34,7 @@ from ...core.frontend.array_api import (
 from ...core.frontend.source.numpy_functions import FUNCTIONS
 from ...core.frontend.source.scopes import function_scope
 from . import arithmetic, containers, library, numpy_arrays, text, training
+from .dataclass_fields import dataclass_fields
 from .heap import ITEMS, FieldKey, VariableKey, class_problem
 from .layouts import (
     MISSING,
@@ -197,6 +199,10 @@ class Calls(PythonOperators):
             )
         if type(python) is partial:
             return self._call_partial(python, arguments, keywords, node)
+        if python is copy_dataclass and len(arguments) == 1:
+            return self.for_each_class(
+                arguments[0], node, lambda owner, instance: self._replace_fields(owner, instance, keywords, node)
+            )
         if type(python) is FunctionType and python in containers.RAW_OPERATIONS:
             operate, (owner, *values) = containers.RAW_OPERATIONS[python], arguments
             return self.for_each_class(owner, node, lambda pool, one: operate(self, pool, one, values, node))
@@ -218,6 +224,17 @@ class Calls(PythonOperators):
         if type(target) is type and class_problem(target) is None:
             return self.construct(target, arguments, keywords, node)
         raise NotSpeculable(f"a call of {function.layout} has no graph")
+
+    def _replace_fields(
+        self, owner: type, instance: StagedValue, keywords: dict[str, StagedValue], node: ast.expr
+    ) -> StagedValue:
+        """`dataclasses.replace`: a new instance with the fields of another, apart from those of the keywords."""
+        fields = () if issubclass(owner, Pool) else dataclass_fields(owner) or ()
+        names = [field.name for field in fields]
+        if not names or not all(field.init for field in fields) or not keywords.keys() <= {*names}:
+            raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
+        values = {name: self.read_attribute(instance, name, node) for name in names if name not in keywords}
+        return self.construct(owner, [], values | keywords, node)
 
     def _call_partial(
         self, function: Any, arguments: list[StagedValue], keywords: dict[str, StagedValue], node: ast.expr

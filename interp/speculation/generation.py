@@ -445,12 +445,26 @@ class Generation(Calls):
             if self._has_iterator(value):
                 self._run_iterator(statement, value)
                 return
-            view = ast.copy_location(Emission(lambda: value), call)
+            if isinstance(value.layout, UnionLayout):
+                self.current_node = call
+                self.dispatch(value, partial(self._run_over, statement))
+                return
+            self._run_over(statement, value)
+            return
         iteration = self._iteration(view)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
         else:
             self._run_unrolled(statement, iteration)
+
+    def _run_over(self, statement: ast.For, value: StagedValue) -> StagedValue:
+        """A loop over one of several values: a string or a container."""
+        iteration = self._iteration(ast.copy_location(Emission(lambda: value), statement.iter))
+        if isinstance(iteration, containers.Iteration):
+            self._run_iteration(statement, iteration)
+        else:
+            self._run_unrolled(statement, iteration)
+        return NONE_VALUE
 
     def _is_iterable_builtin(self, call: ast.Call) -> bool:
         """Whether a call is one of a builtin that combines iterables."""

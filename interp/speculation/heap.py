@@ -1030,8 +1030,8 @@ class ObjectTable:
             if own_rows or length != new_length:
                 items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own_rows]
                 tail = [self.decode_row(key, after[ITEMS], start + k) for k in range(common, new_length)]
-                if issubclass(owner, SetPool) and tail and (own_rows or common < length):
-                    raise LayoutMiss(str(owner.place), "a set that gets or loses items", "one that does both")
+                if issubclass(owner, SetPool) and length:
+                    _check_set_change(self.objects[index], items, common, tail, owner.place)
                 yield self.objects[index], items, common, tail
 
 
@@ -1047,6 +1047,18 @@ def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
             different = different.any(axis=tuple(range(1, different.ndim)))
         positions.update(different.nonzero()[0].tolist())
     return sorted(positions)
+
+
+def _check_set_change(
+    instance: set[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any], place: object
+) -> None:
+    """Raises LayoutMiss if a set loses items and gets others: its order depends on which came first."""
+    after = [*instance][:length]
+    for position, value in items:
+        after[position] = value
+    after += tail
+    if not instance.issuperset(after) and not instance.issubset(after):
+        raise LayoutMiss(str(place), "a set that gets or loses items", "one that does both")
 
 
 def items_of(container: Any) -> Sequence[Any]:

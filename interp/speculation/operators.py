@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from enum import Enum
+from enum import Enum, IntEnum
 from types import FunctionType
 from typing import Any
 
@@ -176,6 +176,8 @@ class PythonOperators(ObjectOperations):
         return is_in
 
     def _compare(self, name: str, left: StagedValue, right: StagedValue, node: ast.AST) -> StagedValue:
+        if name not in ("Is", "IsNot"):
+            left, right = self._as_int(left), self._as_int(right)
         layouts = left.layout, right.layout
         if name in ("Is", "IsNot"):
             is_same = self._is_same(left, right)
@@ -201,6 +203,16 @@ class PythonOperators(ObjectOperations):
         else:
             is_equal = self._is_same(left, right)
         return self.predicate_value(self.negate(is_equal) if name == "NotEq" else is_equal)
+
+    def _as_int(self, value: StagedValue) -> StagedValue:
+        """The int of a member of an `IntEnum` that is compared as an int; any other value is unchanged."""
+        member = value.layout.value if isinstance(value.layout, ConstantLayout) else None
+        if not isinstance(member, IntEnum):
+            return value
+        names = [f"__{name}__" for name in _ORDER]
+        if any(self.require_class_value(type(member), name) is not getattr(int, name) for name in names):
+            return value
+        return self.constant(int(member))
 
     def _compare_tuples(
         self, name: str, left: Sequence[StagedValue], right: Sequence[StagedValue], node: ast.AST

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, OrderedDict, defaultdict, deque
-from enum import Enum
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
 from typing import ClassVar
 
 from .object_scenarios import ObjectScenario
@@ -299,8 +300,8 @@ def sorted_with_keys(speculate):
         pool.jobs.append(Job(name, weight, length))
         best = max(pool.jobs, key=lambda job: job.ratio())
         least = min(pool.jobs, key=pool.rank)
-        by_weight = [job.name for job in sorted(pool.jobs, key=lambda job: job.weight, reverse=True)]
-        pool.jobs.sort(key=lambda job: (job.length, -job.weight))
+        pool.jobs.sort(key=lambda job: job.weight, reverse=True)
+        by_weight = [job.name for job in pool.jobs]
         if len(pool.jobs) > 5:
             pool.jobs.remove(best)
         return best.name, least.name, by_weight
@@ -445,9 +446,8 @@ def set_that_gets_and_loses_items(speculate):
         board.cells.add(new)
         return len(board.cells)
 
-    return move, [
-        (board, old, new) for old, new in ((1, 2), (2, 16), (8, 3), (0, 9), (0, 17), (17, 1), (9, 25), (0, 4))
-    ]
+    pairs = ((1, 2), (2, 16), (8, 3), (0, 9), (0, 17), (17, 1), (9, 25), (0, 4), (0, 5), (0, 6), (0, 7), (0, 11))
+    return move, [(board, old, new) for old, new in pairs]
 
 
 @keyed_program
@@ -482,3 +482,61 @@ def queue_in_a_deque(speculate):
         return till.served, len(till.line), 2 in till.line
 
     return step, [(till, arrivals) for arrivals in (1, 0, 2, 3, 0, 0, 1, 3, 3, 0, 0, 0)]
+
+
+@keyed_program
+def levels_of_a_logger(speculate):
+    class Level(IntEnum):
+        DEBUG = 10
+        ERROR = 40
+
+    class Logger:
+        def __init__(self, level=Level.ERROR, parent=None):
+            self.level, self.parent, self.count = level, parent, 0
+
+        def log(self, level, weights=(1, 2)):
+            if level >= self.level and level != 20:
+                self.count += weights[1]
+                print(f"{level.name}: {self.count}")
+            if self.parent is not None:
+                self.parent.log(level)
+
+    root = Logger()
+    child = Logger(Level.DEBUG, root)
+
+    @speculate
+    def log(logger, level):
+        logger.log(level)
+        return root.count, level > Level.DEBUG
+
+    return log, [(child if k % 3 else root, Level.ERROR if k % 4 else Level.DEBUG) for k in range(10)]
+
+
+@keyed_program
+def moves_that_replace_fields(speculate):
+    @dataclass(frozen=True)
+    class Position:
+        x: int
+        y: int = 0
+        facing: str = "N"
+
+    class Turtle:
+        def __init__(self):
+            self.position, self.path = Position(0), []
+
+        def go(self, commands):
+            for command in commands:
+                self.path.append(self.position)
+                if command == "F":
+                    self.position = replace(self.position, x=self.position.x + 1)
+                else:
+                    self.position = replace(self.position, y=-self.position.y, facing=command.lower())
+
+    turtle = Turtle()
+
+    @speculate
+    def go(turtle, commands):
+        turtle.go(commands)
+        return turtle.position, len(commands), commands[-1] in "FN", len(turtle.path)
+
+    return go, [(turtle, ("F", "FS", "FFN")[k % 3]) for k in range(10)]

@@ -17,7 +17,6 @@ pytestmark = pytest.mark.full
 FIRST_CALLS = 5
 """A scenario is in a graph if no call after so many runs in Python."""
 IN_PYTHON = {
-    "own_exception": "every call raises at last",
     "array_view": "two arrays of NumPy that share elements",
     "suppressed_error": "a context manager of a library",
 }
