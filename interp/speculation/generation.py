@@ -1120,12 +1120,8 @@ class Generation(Calls):
         reverse = self.evaluate(options["reverse"]) if "reverse" in options else self.constant(False)
         keys = self._keys_of(items, options.get("key"), node)
         self.require_order(keys)
-        is_down = self.truth(reverse, node)
-        return self.branch(
-            is_down,
-            lambda: self.call_library(library.sort_down_by, [items, keys]),
-            lambda: self.call_library(library.sort_by, [items, keys]),
-        )
+        is_down = self.predicate_value(self.truth(reverse, node))
+        return self.call_library(library.sort_by, [items, keys, is_down])
 
     def _keys_of(self, items: StagedValue, key: ast.expr | None, node: ast.Call) -> StagedValue:
         """The list of the values of a key function for the items of a list."""

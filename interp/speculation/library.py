@@ -154,11 +154,12 @@ def add_each(items: Any, more: Any) -> Any:
             add_item(items, item)
 
 
-def sort_by(items: Any, keys: Any) -> Any:
-    """`sorted(items, key=...)`, with the keys of the items: insertion, which is stable.
+def sort_by(items: Any, keys: Any, is_down: Any) -> Any:
+    """`sorted(items, key=..., reverse=is_down)`, with the keys of the items: insertion, which keeps the order of items
+    with equal keys.
 
-    >>> sort_by(["a", "b", "c"], [2, 1, 2])
-    ['b', 'a', 'c']
+    >>> sort_by(["a", "b", "c"], [2, 1, 2], False), sort_by(["a", "b", "c"], [1, 2, 1], True)
+    (['b', 'a', 'c'], ['b', 'a', 'c'])
     """
     result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
     keys = [key for key in keys]  # noqa: C416
@@ -168,34 +169,11 @@ def sort_by(items: Any, keys: Any) -> Any:
         assert key == key
         position = end
         while position > 0:
-            if not key < keys[position - 1]:
+            before = keys[position - 1]
+            if not (before < key if is_down else key < before):
                 break
             result[position] = result[position - 1]
-            keys[position] = keys[position - 1]
-            position = position - 1
-        result[position] = item
-        keys[position] = key
-    return result
-
-
-def sort_down_by(items: Any, keys: Any) -> Any:
-    """`sorted(items, key=..., reverse=True)`: equal items keep their order.
-
-    >>> sort_down_by(["a", "b", "c"], [1, 2, 1])
-    ['b', 'a', 'c']
-    """
-    result = [item for item in items]  # noqa: C416 (a graph calls `copy` for `list`)
-    keys = [key for key in keys]  # noqa: C416
-    for end in range(len(result)):
-        item = result[end]
-        key = keys[end]
-        assert key == key
-        position = end
-        while position > 0:
-            if not keys[position - 1] < key:
-                break
-            result[position] = result[position - 1]
-            keys[position] = keys[position - 1]
+            keys[position] = before
             position = position - 1
         result[position] = item
         keys[position] = key

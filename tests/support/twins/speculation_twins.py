@@ -454,11 +454,15 @@ def _products_that_are_rounded(patch: MonkeyPatch) -> None:
     patch.setattr(arithmetic, "_SPLITTER", 1.0)
 
 
-def _unstable_sorts(patch: MonkeyPatch) -> None:
-    def sort_down_by(items, keys):  # type: ignore[no-untyped-def]
-        return library.backward(library.sort_by(items, keys))
+def _last_of_the_largest(patch: MonkeyPatch) -> None:
+    def largest_by(items, keys):  # type: ignore[no-untyped-def]
+        best = 0
+        for position in range(1, len(items)):
+            if keys[position] >= keys[best]:
+                best = position
+        return items[best]
 
-    patch.setattr(library, "sort_down_by", sort_down_by)
+    patch.setattr(library, "largest_by", largest_by)
 
 
 def _changes_of_arrays_lost(patch: MonkeyPatch) -> None:
@@ -630,7 +634,7 @@ OBJECT_TWINS = {
     "loops over changed dicts": Twin(_loops_over_changed_dicts, "dict_that_changes_in_its_loop"),
     "exceptions of calls lost": Twin(_exceptions_of_calls_lost, "withdrawals_that_fail"),
     "products that are rounded": Twin(_products_that_are_rounded, "prices_that_are_rounded"),
-    "unstable sorts": Twin(_unstable_sorts, "sorted_with_keys"),
+    "last of the largest": Twin(_last_of_the_largest, "sorted_with_keys"),
     "arguments of other types": Twin(_arguments_of_other_types, "tree_copy"),
     "quotients that are not rounded": Twin(_quotients_that_are_not_rounded, "quotients_of_ints_and_floats"),
 }
