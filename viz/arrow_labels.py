@@ -51,23 +51,23 @@ _OUTLINE = re.compile(r'<(?:polygon|path) [^>]*?\b(?:points|d)="([^"]*)"')
 class Rect(NamedTuple):
     """A rectangle of a picture."""
 
-    left: float
+    start: float
     top: float
-    right: float
+    end: float
     bottom: float
 
     def distance(self, point: tuple[float, float]) -> float:
         """How far a point is from the rectangle; 0 inside."""
         x, y = point
-        return hypot(max(self.left - x, 0.0, x - self.right), max(self.top - y, 0.0, y - self.bottom))
+        return hypot(max(self.start - x, 0.0, x - self.end), max(self.top - y, 0.0, y - self.bottom))
 
     def overlaps(self, other: Rect) -> bool:
-        is_beside = self.right <= other.left or other.right <= self.left
+        is_beside = self.end <= other.start or other.end <= self.start
         return not (is_beside or self.bottom <= other.top or other.bottom <= self.top)
 
     def inset(self, border: float) -> Rect:
         """The rectangle without a border."""
-        return Rect(self.left + border, self.top + border, self.right - border, self.bottom - border)
+        return Rect(self.start + border, self.top + border, self.end - border, self.bottom - border)
 
 
 class ArrowLabel(NamedTuple):
@@ -94,7 +94,7 @@ def clear_labels(svg: str) -> str:
         place = free_place(label, lines, obstacles)
         if place is not None:
             rects[label.arrow] = place
-            x, y = place.left - label.rect.left, place.top - label.rect.top
+            x, y = place.start - label.rect.start, place.top - label.rect.top
             pieces += [svg[end : label.start], shift_texts(svg[label.start : label.end], x, y)]
             end = label.end
     return "".join([*pieces, svg[end:]])
@@ -112,7 +112,7 @@ def free_place(label: ArrowLabel, lines: Sequence[Polyline], obstacles: Sequence
 
 def label_places(rect: Rect, line: Polyline) -> Iterator[Rect]:
     """The places of a label on the right, on the left, above and below points of a line."""
-    width, height = rect.right - rect.left, rect.bottom - rect.top
+    width, height = rect.end - rect.start, rect.bottom - rect.top
     for gap, part in product(LABEL_GAPS, _PARTS):
         x, y = line[round(part * (len(line) - 1))]
         for left, top in (
@@ -139,8 +139,8 @@ def line_distance(rect: Rect, line: Polyline, limit: float) -> float:
     """The distance of a line from a rectangle; more than `limit` if that is certain from its ends and turns."""
     xs, ys = [x for x, _ in line], [y for _, y in line]
     if (
-        min(xs, default=0.0) > rect.right + limit
-        or max(xs, default=0.0) < rect.left - limit
+        min(xs, default=0.0) > rect.end + limit
+        or max(xs, default=0.0) < rect.start - limit
         or min(ys, default=0.0) > rect.bottom + limit
         or max(ys, default=0.0) < rect.top - limit
     ):
