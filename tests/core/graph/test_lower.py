@@ -241,6 +241,14 @@ def test_l7_literals_are_on_ports() -> None:
     ]
 
 
+def test_l7_a_token_of_a_literal_has_a_name_of_its_own() -> None:
+    """L7: the identity that sends a literal is called `literal`, with underscores until no name of the program begins
+    so."""
+    program = tl.parse_program("func f(literal: int64, literal_x: int64) -> int64, int64 { return literal, 7 }")
+    assert [node.name for node in lower(program).nodes if node.op == "identity"] == ["literal__"]
+    assert tl.run_graph(lower(program), [1, 2]).value == (1, 7)
+
+
 def test_l7_a_node_with_literals_only_has_a_trigger() -> None:
     """L7: exactly the nodes with literals only have a trigger, as their last port."""
 
