@@ -157,12 +157,14 @@ _MAX_NAMED_ITEMS = 1000
 """The most items of a dict or a list that have names."""
 
 
-def named_items(owner: object) -> Iterable[tuple[object, object]]:
-    """The items of a dict, a list or a tuple, with their keys or positions; nothing for long ones, for other objects,
-    and for subclasses, whose methods would run user code."""
+def named_items(owner: object) -> Iterable[tuple[str | int, object]]:
+    """The items of a dict, a list or a tuple, with their keys or positions; none of a long one, or of another object.
+    Keys are strings and integers: other keys, and subclasses of these types, would run user code."""
     if type(owner) not in (dict, list, tuple) or len(owner) > _MAX_NAMED_ITEMS:  # type: ignore[arg-type]
         return ()
-    return list(owner.items()) if type(owner) is dict else enumerate(owner)  # type: ignore[arg-type]
+    if type(owner) is dict:
+        return [(key, item) for key, item in owner.items() if type(key) in (str, int)]
+    return enumerate(owner)  # type: ignore[arg-type]
 
 
 _OPERATION_PATHS = tuple(

@@ -265,6 +265,22 @@ def test_names_of_items() -> None:
     assert names == ["x", "weights_w1", "weights_b", "weights_3", "rows_1", "constant"]
 
 
+def test_names_of_items_run_no_user_code() -> None:
+    """Keys that are no strings and no integers have no part in names: their methods are not called."""
+
+    class Key:
+        __str__ = __repr__ = __format__ = None  # type: ignore[assignment]
+
+    items = {Key(): tl.asarray([1.0, 2.0]), "last": tl.asarray([3.0, 4.0])}
+    key = next(iter(items))
+
+    @tl.function
+    def f(x: tl.float64) -> Any:
+        return x * items["last"] + items[key]
+
+    assert [parameter.name for parameter in f.program.main.body.parameters] == ["x", "items_last", "constant"]
+
+
 def test_names_of_variables_in_collections() -> None:
     """A variable that is added to a collection where it is created has the name of the collection."""
     layers: list[Any] = []
