@@ -60,7 +60,7 @@ class Badge(NamedTuple):
     colour: str = ""
     """The colour of that activation."""
     is_dim: bool = False
-    """Whether that activation is another than the current one."""
+    """Whether that activation is not the current one."""
     counts: tuple[tuple[BadgeMark, int], ...] = ()
     """If the badge stands for several tokens or nodes, how many of them have each mark."""
 

@@ -139,10 +139,8 @@ def emit_module(program: Program) -> GeneratedModule:
 def module_text(module: GeneratedModule, *, has_only_scalars: bool) -> str:
     """The text of a generated module. Programs on arrays take the functions of the shared library from there."""
     body = "\n".join([*(f"{name} = {text}" for text, name in module.constants.items()), *module.lines])
-    package, lines = (
-        __package__.rpartition(".")[0],
-        (HEADER if has_only_scalars else HEADER + ARRAY_HEADER).splitlines(),
-    )
+    package = __package__.rpartition(".")[0]
+    lines = (HEADER if has_only_scalars else HEADER + ARRAY_HEADER).splitlines()
     called = set(re.findall(r"\b(\w+)\(", body))
     if "strided_op" in called:
         lines.append(f"from {package}.jit.strided_ops import strided_op")

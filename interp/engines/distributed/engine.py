@@ -231,8 +231,8 @@ def worker_limits(limits: Limits, worker_count: int, *, has_processes: bool) -> 
 
 
 def count_workers(workers: int | None, placement: WorkerPlacement, saved_run: SavedRun | None) -> int:
-    """The number of workers of a run. Raises Usage for an invalid one, for fewer than the program has devices, and for
-    another than the number of the run that is continued."""
+    """The number of workers of a run. Raises Usage if it is invalid, if the program has more devices, and if a run that
+    is continued has another number of workers."""
     default = max(DEFAULT_WORKERS, len(placement.devices)) if saved_run is None else len(saved_run.stores)
     count = check_workers(workers, default)
     require_workers(placement, count)
