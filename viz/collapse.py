@@ -37,8 +37,10 @@ MAX_NESTING = 100
 """The greatest depth of clusters that are drawn; deeper ones are folded."""
 
 _SCOPE_TITLE = re.compile(r"[^\W\d][\w.]*")
-_OPERAND = re.compile(r"(?<![\w.\"])[^\W\d]\w*\b(?![(.\"])")
-"""The name of a value in a formula."""
+"""The title of a folded box that is a name: of a helper, such as `Layer.apply`."""
+
+_OPERAND = re.compile(r"(?<![\w.\"])[^\W\d]\w*(?:\.[^\W\d]\w*)*\b(?![(.\"])")
+"""The name of a value, or of a helper, in a formula."""
 
 FIRST_ITERATIONS, MAX_ITERATIONS = 3, 6
 """If a loop has more than MAX_ITERATIONS and the view is too large, only the first few and the last are drawn."""
@@ -194,14 +196,20 @@ def name_hidden_operands(view: View, root: Cluster, box_of: Mapping[str, str]) -
     titles: dict[str, dict[str, str]] = {}
     for arrow in view.arrows:
         operand, head = boxes[arrow.tail], box_of.get(arrow.head, arrow.head)
-        if arrow.tail not in box_of or box_of[arrow.tail] == head or operand.kind not in EXPRESSION_KINDS:
+        if arrow.tail not in box_of or box_of[arrow.tail] == head:
+            continue
+        if operand.kind in EXPRESSION_KINDS:
+            name = operand.subtitle
+        elif operand.kind == "folded":
+            name = operand.title
+        else:
             continue
         drawn = drawn_boxes[box_of[arrow.tail]]
         if drawn.kind in EXPRESSION_KINDS:
-            if drawn.subtitle != operand.subtitle:
-                titles.setdefault(head, {})[operand.subtitle] = OMISSION
+            if drawn.subtitle != name:
+                titles.setdefault(head, {})[name] = OMISSION
         elif _SCOPE_TITLE.fullmatch(drawn.title):
-            titles.setdefault(head, {})[operand.subtitle] = drawn.title
+            titles.setdefault(head, {})[name] = drawn.title
     for cluster in root.walk():
         for name in titles.keys() & cluster.boxes.keys():
             box = cluster.boxes[name]

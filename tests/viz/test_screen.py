@@ -98,6 +98,35 @@ def test_operands_in_folded_frames() -> None:
     assert list(formula_violations(model.graph, folded)) != []
 
 
+class Inner:
+    @tl.autograph.inline
+    def apply(self, x: Any) -> Any:
+        return tl.tanh(x) * 2.0
+
+
+class Outer:
+    @tl.autograph.inline
+    def apply(self, x: Any) -> Any:
+        return Inner().apply(x)
+
+
+def test_operands_in_frames_that_are_folded_twice() -> None:
+    """Where the frame around a folded frame is folded, too, formulas have the title of the outer one, as if both were
+    folded at once."""
+
+    @tl.function
+    def model(x: tl.float64) -> tl.float64:
+        return (Outer().apply(x) - x) * x
+
+    whole = graph_view(model.graph)
+    inner, outer = (collapse.find_clusters(whole, (f"model.{name}.apply",)) for name in ("Inner", "Outer"))
+    once = collapse.collapse_clusters(whole, inner)
+    assert "Inner.apply - x" in {box.title for box in once.boxes.values()}
+    for folded in (collapse.collapse_clusters(once, outer), collapse.collapse_clusters(whole, [*inner, *outer])):
+        titles = {box.title for box in folded.boxes.values()}
+        assert "Outer.apply - x" in titles and not any("Inner" in title for title in titles)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("name", GRAPHS)
 def test_letters_can_be_read_on_a_screen(name: str) -> None:
