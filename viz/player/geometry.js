@@ -159,10 +159,12 @@ function stackRect(stack, half, place, aside, lift) {
 
 // The first tokens of a place as a stack of at most `most` pills. The last pill of a stack that is too low has the number
 // of tokens that are not shown. If `most` is 0, there is one pill without a value.
-const stackOf = (tokens, most) => tokens.slice(0, most || 1).map((token, row) => ({
-  ...token, row, of: Math.min(tokens.length, most || 1), isBare: !most,
-  more: tokens.length > most && row === (most || 1) - 1 ? tokens.length - row - (most <= 1) : 0,
-}));
+function stackOf(tokens, most) {
+  const count = Math.min(tokens.length, Math.max(most, 1)), hidden = tokens.length - count;
+  return tokens.slice(0, count).map((token, row) => ({
+    ...token, row, of: count, isBare: !most, more: hidden && row === count - 1 ? hidden + (count > 1) : 0,
+  }));
+}
 
 // The stacks of places, each of which has the most pills that hide nothing. They are placed in the order of their arrows
 // and boxes, so that a position always looks the same.
