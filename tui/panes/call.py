@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ...core.graph.graph import Graph
-from ...core.tag import Tag
 from ...viz.activation_tree import argument_texts, is_array_among
 from ...viz.labels import NodeLabels, abbreviate_list, short_name
 from ...viz.state_view import abbreviate_tag, abbreviate_value
@@ -69,16 +68,9 @@ def value_row(session: Session, graph: Graph, labels: NodeLabels, frame_value: F
     command = f"goto {frame_value.event + 1}"
     value, node = PageSpan(abbreviate_value(frame_value.value), "", True), graph.nodes[frame_value.node]
     name = short_name(node.name)
-    if isinstance(frame_value.source, Tag):
-        mark = mark_span(mark_activation(session, frame_value.source), 0)
-        return build_row(
-            f"  {name} = ",
-            value,
-            "  ",
-            mark,
-            command=command,
-            is_current=is_last,
-            tag=str(frame_value.source),
-        )
-    formula, _ = labels.label_lines(frame_value.source)
+    if frame_value.call is not None:
+        mark = mark_span(mark_activation(session, frame_value.call), 0)
+        tag = str(frame_value.call)
+        return build_row(f"  {name} = ", value, "  ", mark, command=command, is_current=is_last, tag=tag)
+    formula, _ = labels.label_lines(frame_value.node)
     return build_row(f"  {name} = ", value, (f"  {formula}", GREY), command=command, is_current=is_last, node=str(node))

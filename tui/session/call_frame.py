@@ -16,13 +16,13 @@ from .session import Session
 
 
 class FrameValue(NamedTuple):
-    """A value of a frame: the node that computed it, or the call that it is a result of; the value; the event; and the
-    node that has its name: for the result of a call, the node that returns it."""
+    """A value of a frame: the node that computed it, the value and the event; for a result of a call, the node that
+    returns it, and the call."""
 
-    source: int | Tag
+    node: int
     value: Value
     event: int
-    node: int
+    call: Tag | None = None
 
 
 class FrameInputs(NamedTuple):
@@ -73,13 +73,12 @@ def find_call_frame(session: Session) -> CallFrame:
         for number in summary.computations[: bisect_left(summary.computations, position)]:
             event = history[number]
             if event.outputs:
-                node = event.token.node
-                values.append(FrameValue(node, event.outputs[0][1], number, node))
+                values.append(FrameValue(event.token.node, event.outputs[0][1], number))
         for _, child in summary.children:
             if child.site.kind == "call":
                 results = index.activation(child).results.items()
                 values += [
-                    FrameValue(child, value, at - 1, node)
+                    FrameValue(node, value, at - 1, child)
                     for node, (at, value) in results
                     if at <= position and not graph.nodes[node].phase
                 ]
