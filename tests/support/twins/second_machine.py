@@ -9,6 +9,7 @@ equal exactly if they are one frame (T2, T4). A value is an array of NumPy, a sc
 import json
 import math
 import sys
+from base64 import b64decode
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -66,6 +67,8 @@ for name, what in (("floor_divide", "division"), ("remainder", "remainder")):
 
 def read_value(document: Json) -> Value:
     data = document["data"] if "shape" in document else [document["data"]]
+    if isinstance(data, str):
+        data = np.frombuffer(b64decode(data), np.dtype(document["dtype"]).newbyteorder("<"))
     numbers = [float(item) if document["dtype"][0] == "f" else int(item) for item in data]
     return np.array(numbers, document["dtype"]).reshape(document.get("shape", ()))
 
