@@ -341,6 +341,8 @@ class Calls(PythonOperators):
                 raise NotSpeculable(f"{function.__name__}() of a tuple has no graph")
             items = self.as_list(argument, is_ordered=False)
             self.call_library(library.add_each if function is set else library.add_all, [value, items])
+            if function is set and dict in {getattr(owner, "python_class", None) for owner in argument.layout.classes}:  # type: ignore[union-attr]
+                containers.forget_order(self, value, node)  # Python makes room for all keys of a dict first
         return value
 
     def _call_on_attribute(self, function: Any, arguments: Sequence[StagedValue], node: ast.expr) -> StagedValue:

@@ -14,7 +14,19 @@ from typing import Any
 
 from ...core.errors import with_article
 from . import arithmetic, library
-from .heap import ITEMS, KEYS, LENGTH, LIMIT, OPTION, START, FieldKey
+from .heap import (
+    CHANGES,
+    ITEMS,
+    KEYS,
+    LENGTH,
+    LIMIT,
+    OPTION,
+    SET_GAINS,
+    SET_IS_CLEARED,
+    SET_LOSES,
+    START,
+    FieldKey,
+)
 from .layouts import (
     ANY_TEXT,
     MISSING,
@@ -241,8 +253,38 @@ def delete_item(staging: Staging, pool: type[Pool], owner: StagedValue, index: S
     staging.call_library(library.remove_at, [owner, staging.number("i", position)])
 
 
-def _write_length(staging: Staging, pool: type, owner: StagedValue, count: Any, node: ast.AST) -> None:
+def write_length(staging: Staging, pool: type, owner: StagedValue, count: Any, node: ast.AST) -> None:
+    """Write the length of a container."""
     staging.write_heap(FieldKey(pool, LENGTH), staging.number("i", count), node, lambda: owner.leaves[0])
+
+
+def _change_length(staging: Staging, pool: type, owner: StagedValue, count: Any, change: int, node: ast.AST) -> None:
+    write_length(staging, pool, owner, count, node)
+    _note_change(staging, pool, owner, change, node)
+
+
+def _note_change(staging: Staging, pool: type, owner: StagedValue, change: int, node: ast.AST) -> None:
+    """Note that a set has changed, in one of the ways of `SET_GAINS`, or that a deque or dict over which the program
+    has a loop has."""
+    key = FieldKey(pool, CHANGES)
+    if issubclass(pool, SetPool):
+        is_cleared = change == SET_IS_CLEARED
+        changes = change if is_cleared else staging.emit("bitwise_or", _number(staging, pool, CHANGES, owner), change)
+    elif key in staging.requirements.fields:
+        changes = staging.emit("add", _number(staging, pool, CHANGES, owner), 1)
+    else:
+        return
+    staging.write_heap(key, staging.number("i", changes), node, lambda: owner.leaves[0])
+
+
+def forget_order(staging: Staging, owner: StagedValue, node: ast.AST) -> None:
+    """Note that a graph does not know the order of a new set."""
+
+    def forget(pool: type, instance: StagedValue) -> StagedValue:
+        _note_change(staging, pool, instance, SET_GAINS | SET_LOSES, node)
+        return NONE_VALUE
+
+    staging.for_each_class(owner, node, forget)
 
 
 def _append(
@@ -256,7 +298,7 @@ def _append(
     staging.check(has_capacity, node, claim, "the graph runs again with more room where it has not", capacity_key=pool)
     cell = staging.emit("where", has_capacity, cell, 0)
     staging.write_heap(FieldKey(pool, ITEMS), value, node, lambda: cell)
-    _write_length(staging, pool, owner, staging.emit("add", count, 1), node)
+    _change_length(staging, pool, owner, staging.emit("add", count, 1), SET_GAINS, node)
     return NONE_VALUE
 
 
@@ -265,14 +307,14 @@ def _pop(staging: Staging, pool: type, owner: StagedValue, values: Sequence[Stag
         raise NotSpeculable("pop() of an item other than the last has no graph")
     position = _position(staging, pool, owner, staging.constant(-1), node)
     value = read_cell(staging, pool, owner, position)
-    _write_length(staging, pool, owner, position, node)
+    _change_length(staging, pool, owner, position, SET_LOSES, node)
     return value
 
 
 def _clear(
     staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
 ) -> StagedValue:
-    _write_length(staging, pool, owner, 0, node)
+    _change_length(staging, pool, owner, 0, SET_IS_CLEARED, node)
     return NONE_VALUE
 
 
@@ -562,19 +604,23 @@ def _iterate_container(
     node: ast.AST,
     read_item: Callable[[StagedValue], StagedValue] = lambda item: item,
 ) -> Iteration:
-    """The iteration of a deque or dict, which is asserted not to become longer or shorter."""
+    """The iteration of a deque or dict, which is asserted not to get or lose items."""
 
-    def count(pool: type[Pool], instance: StagedValue) -> StagedValue:
-        if not issubclass(pool, DequePool | TablePool):
-            raise NotSpeculable(f"a loop over {with_article(class_name(pool))} has no graph")
-        return staging.number("i", length(staging, pool, instance))
+    def read_number(name: str) -> Any:
+        def read(pool: type[Pool], instance: StagedValue) -> StagedValue:
+            if not issubclass(pool, DequePool | TablePool):
+                raise NotSpeculable(f"a loop over {with_article(class_name(pool))} has no graph")
+            return staging.number("i", _number(staging, pool, name, instance))
 
-    size = staging.for_each_class(owner, node, count).leaves[0]
+        return staging.for_each_class(owner, node, read).leaves[0]
+
+    size, changes = read_number(LENGTH), read_number(CHANGES)
 
     def has_item(position: Any) -> Any:
-        is_same = staging.emit("equal", staging.for_each_class(owner, node, count).leaves[0], size)
-        reason = "Python raises RuntimeError where it changes"
-        staging.check(is_same, node, "the length does not change in the loop", reason)
+        is_same = staging.emit("equal", read_number(CHANGES), changes)
+        staging.check(
+            is_same, node, "the loop does not add or remove items", "Python raises RuntimeError where it does"
+        )
         return staging.emit("less", position, size)
 
     def item(position: Any) -> StagedValue:
@@ -635,7 +681,8 @@ RAW_OPERATIONS[library.add_item] = _append
 def _drop_item(
     staging: Staging, pool: type, owner: StagedValue, values: Sequence[StagedValue], node: ast.AST
 ) -> StagedValue:
-    _write_length(staging, pool, owner, staging.emit("subtract", length(staging, pool, owner), 1), node)
+    count = staging.emit("subtract", length(staging, pool, owner), 1)
+    _change_length(staging, pool, owner, count, SET_LOSES, node)
     return NONE_VALUE
 
 

@@ -459,7 +459,7 @@ class Generation(Calls):
 
     def _run_over(self, statement: ast.For, value: StagedValue) -> StagedValue:
         """A loop over one of several values: a string or a container."""
-        iteration = self._iteration(ast.copy_location(Emission(lambda: value), statement.iter))
+        iteration = self._iterate(value, statement.iter)
         if isinstance(iteration, containers.Iteration):
             self._run_iteration(statement, iteration)
         else:
@@ -630,7 +630,9 @@ class Generation(Calls):
             if all(issubclass(pool, TablePool) for pool in owner.layout.classes):  # type: ignore[union-attr]
                 return containers.iterate_dict(self, owner, name, node)
             return containers.iterate_list(self, containers.list_view(self, owner, name, node), node)
-        value = self.evaluate(view)
+        return self._iterate(self.evaluate(view), node)
+
+    def _iterate(self, value: StagedValue, node: ast.expr) -> containers.Iteration | list[StagedValue]:
         if isinstance(value.layout, ReferenceLayout):
             return containers.iterate_list(self, value, node)
         return self.sequence_items(value)
@@ -940,7 +942,10 @@ class Generation(Calls):
             raise NotSpeculable("a starred item has no graph")
         items = [self.evaluate(element) for element in node.elts]
         self.current_node = node
-        return containers.new_container(self, set, items, node)
+        value = containers.new_container(self, set, items, node)
+        if len(items) > 2 and all(isinstance(element, ast.Constant) for element in node.elts):
+            containers.forget_order(self, value, node)  # Python copies a frozenset
+        return value
 
     def _fill(
         self, node: _Comprehension, result: StagedValue, method: str | None, evaluate: Callable[[], list[StagedValue]]
@@ -1103,10 +1108,10 @@ class Generation(Calls):
             return self._sort(items, options, node)
         if builtin is sorted or not options.keys() <= {"key", "default"}:
             raise NotSpeculable(f"`{ast.unparse(node)}` has no graph")
-        is_not_empty = self.truth(items, node)
+        is_not_empty, key = self.truth(items, node), self._bind_key(options.get("key"), node)
 
         def choose() -> StagedValue:
-            keys = self._keys_of(items, options.get("key"), node)
+            keys = self._keys_of(items, key, node)
             return self.call_library(library.largest_by if builtin is max else library.smallest_by, [items, keys])
 
         if "default" in options:
@@ -1115,37 +1120,57 @@ class Generation(Calls):
         self.check(is_not_empty, node, "there is an item", "Python raises ValueError where not", raises=ValueError)
         return choose()
 
-    def _sort(self, items: StagedValue, options: Mapping[str | None, ast.expr], node: ast.Call) -> StagedValue:
-        """A sorted copy of a list, with the options of `sorted`."""
-        reverse = self.evaluate(options["reverse"]) if "reverse" in options else self.constant(False)
-        keys = self._keys_of(items, options.get("key"), node)
+    def _sort(
+        self, items: StagedValue, options: Mapping[str | None, ast.expr], node: ast.Call, pool: type | None = None
+    ) -> StagedValue:
+        """A sorted copy of a list, with the options of `sorted`. For `sort`, with the `pool` of the list, the list is
+        empty while its keys are computed, and must not change then."""
+        key, is_down = None, self.predicate_value(False)
+        for name, value in options.items():
+            if name == "key":
+                key = self._bind_key(value, node)
+            else:
+                is_down = self.predicate_value(self.truth(self.evaluate(value), node))
+        if key is None or pool is None:
+            keys = self._keys_of(items, key, node)
+        else:
+            copy, count = self.call_library(library.copy, [items]), containers.length(self, pool, items)
+            containers.write_length(self, pool, items, 0, node)
+            keys = self._keys_of(copy, key, node)
+            is_empty = self.emit("equal", containers.length(self, pool, items), 0)
+            self.check(is_empty, node, "the keys do not change the list", "Python raises ValueError where they do")
+            containers.write_length(self, pool, items, count, node)
         self.require_order(keys)
-        is_down = self.predicate_value(self.truth(reverse, node))
         return self.call_library(library.sort_by, [items, keys, is_down])
+
+    def _bind_key(self, key: ast.expr | None, node: ast.Call) -> ast.expr | None:
+        """The call of a key function, which is evaluated here, for the item that `_keys_of` names."""
+        if key is None or (isinstance(key, ast.Constant) and key.value is None):
+            return None
+        name = _key_item(node)
+        item = ast.copy_location(ast.Name(name, ast.Load()), node)
+        if isinstance(key, ast.Attribute):
+            owner = self.evaluate_owner(key.value)
+            bound = ast.copy_location(Emission(lambda: owner), key.value)
+            method = ast.copy_location(ast.Attribute(bound, key.attr, ast.Load()), key)
+            return ast.copy_location(ast.Call(method, [item], []), node)
+        function = self.evaluate(key)
+
+        def call() -> StagedValue:
+            return self.dispatch(
+                function, lambda option: self.call_value(option, [self.state.variables[name]], {}, node)
+            )
+
+        return ast.copy_location(Emission(call), node)
 
     def _keys_of(self, items: StagedValue, key: ast.expr | None, node: ast.Call) -> StagedValue:
         """The list of the values of a key function for the items of a list."""
         if key is None:
             return items
-        name = f" item {node.lineno}:{node.col_offset}"
-        item = ast.copy_location(ast.Name(name, ast.Load()), node)
-        if isinstance(key, ast.Attribute):
-            call = ast.copy_location(ast.Call(key, [item], []), node)
-            element: ast.expr = ast.copy_location(Emission(lambda: self.evaluate(call)), node)
-        else:
-            function = self.evaluate(key)
-            element = ast.copy_location(
-                Emission(
-                    lambda: self.dispatch(
-                        function, lambda option: self.call_value(option, [self.state.variables[name]], {}, node)
-                    )
-                ),
-                node,
-            )
         source = ast.copy_location(Emission(lambda: items), node)
-        part = ast.comprehension(ast.Name(name, ast.Store()), source, [], 0)
+        part = ast.comprehension(ast.Name(_key_item(node), ast.Store()), source, [], 0)
         ast.copy_location(part.target, node)
-        return self._evaluate_listcomp(ast.copy_location(ast.ListComp(element, [part]), node))
+        return self._evaluate_listcomp(ast.copy_location(ast.ListComp(key, [part]), node))
 
     def _call_named_attribute(self, owner: StagedValue, name: StagedValue, node: ast.Call) -> StagedValue:
         """`getattr(owner, name)(...)`: a call of the method of this name, with a branch for each name."""
@@ -1195,7 +1220,8 @@ class Generation(Calls):
                 options = {keyword.arg: keyword.value for keyword in node.keywords}
                 is_sort = issubclass(kind, ListPool) and name == "sort" and not node.args
                 if is_sort and options.keys() <= {"key", "reverse"}:
-                    return self.call_library(library.replace_items, [instance, self._sort(instance, options, node)])
+                    result = self._sort(instance, options, node, kind)
+                    return self.call_library(library.replace_items, [instance, result])
                 if node.keywords:
                     raise NotSpeculable(f"method {name} of {with_article(class_name(kind))} with keywords has no graph")
                 values = [self.evaluate(argument) for argument in node.args]
@@ -1354,3 +1380,8 @@ class Generation(Calls):
     def _is_value(self, node: ast.expr, function: Any) -> bool:
         value = self.evaluate(node)
         return isinstance(value.layout, ConstantLayout) and value.layout.value is function
+
+
+def _key_item(node: ast.Call) -> str:
+    """The name of the item whose key a call computes."""
+    return f" item {node.lineno}:{node.col_offset}"

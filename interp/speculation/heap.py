@@ -74,8 +74,8 @@ from .walk import Walk, WalkPlan
 
 @dataclass(frozen=True)
 class FieldKey:
-    """An attribute of the instances of a class, a key of dicts, KEYS of dicts, or one of ITEMS, LENGTH, START and LIMIT
-    of lists."""
+    """An attribute of the instances of a class, a key of dicts, KEYS of dicts, or one of ITEMS, LENGTH, START, LIMIT
+    and CHANGES of lists."""
 
     owner: type
     name: Any
@@ -99,6 +99,11 @@ class FieldKey:
 ITEMS, LENGTH, START, LIMIT = "items", "length", "start", "limit"
 """The fields of lists: the items of all lists, and for each list its length, the start of its items, and the limit of
 their end."""
+CHANGES = "changes"
+"""The field of deques and dicts that counts how often a run has added or removed items; for a set, the flags below."""
+SET_GAINS, SET_LOSES, SET_IS_CLEARED = 1, 2, 4
+"""How a run has changed a set since its last `clear`. A graph does not know the order of a set that both gains and
+loses items, since a hash table keeps the places of lost ones."""
 OPTION = "option"
 """The field of deques and of defaultdicts that has the attribute in `OPTIONS`."""
 OPTIONS: dict[type, str] = {deque: "maxlen", defaultdict: "default_factory"}
@@ -430,6 +435,8 @@ class ObjectTable:
         self.capacities, self.allocations = capacities, allocations
         self.fresh_indices: dict[type, range] = {}
         """The indices of the fresh objects of each class, which the graph may allocate."""
+        self.unordered_sets: set[int] = set()
+        """The indices of new sets whose order a run does not know."""
         self.texts = [*texts]
         """The table of strings: first the constants that the graph compares, then strings that it knows only by
         number."""
@@ -711,7 +718,8 @@ class ObjectTable:
             start, capacity = self.cells.get(key.owner, 0), self.list_capacity(key.owner)
             self.cells[key.owner] = start + count * capacity
             starts = [start + k * capacity for k in range(count)]
-            numbers = {LENGTH: [0] * count, START: starts, LIMIT: [start + capacity for start in starts]}
+            limits = [start + capacity for start in starts]
+            numbers = {LENGTH: [0] * count, START: starts, LIMIT: limits, CHANGES: [0] * count}
             for field in self.keys.get(key.owner, ()):
                 self.columns[field] += numbers.get(field.name, ())
 
@@ -772,7 +780,7 @@ class ObjectTable:
         end = start + len(instance)
         limit = end + self.list_capacity(owner)
         self.cells[owner] = limit
-        numbers = {LENGTH: len(instance), START: start, LIMIT: limit}
+        numbers = {LENGTH: len(instance), START: start, LIMIT: limit, CHANGES: 0}
         for key in self.keys.get(owner, ()):
             if key.is_items:
                 self._encode_rows(instance, key)
@@ -906,6 +914,8 @@ class ObjectTable:
                 return value
             case ReferenceLayout():
                 index = int(next(leaves))
+                if index in self.unordered_sets:
+                    raise LayoutMiss(class_name(self.classes[index]), "a set with a known order", "one without")
                 return None if index < 0 else self.objects[index]
             case ArrayLayout():
                 value = next(leaves)
@@ -1030,9 +1040,26 @@ class ObjectTable:
             if own_rows or length != new_length:
                 items = [(row - start, self.decode_row(key, after[ITEMS], row)) for row in own_rows]
                 tail = [self.decode_row(key, after[ITEMS], start + k) for k in range(common, new_length)]
-                if issubclass(owner, SetPool) and length:
-                    _check_set_change(self.objects[index], items, common, tail, owner.place)
                 yield self.objects[index], items, common, tail
+
+    def note_unordered_sets(self, owner: type[SetPool], changes: Sequence[Any]) -> None:
+        """Note the new sets of a pool whose order a run does not know. Raises LayoutMiss if there is an older one."""
+        for index in self.rows.get(owner, ()):
+            if int(changes[index]) & SET_GAINS and int(changes[index]) & SET_LOSES:
+                if index not in self.fresh_indices.get(owner, ()):
+                    raise LayoutMiss(str(owner.place), "a set that gains or loses items", "one that does both")
+                self.unordered_sets.add(index)
+
+    def set_changes(
+        self, owner: type[SetPool], before: Mapping[str, Sequence[Any]], after: Mapping[str, Sequence[Any]]
+    ) -> Iterator[tuple[set[Any], bool, list[Any]]]:
+        """The sets of a pool that a graph has changed: each, whether it was cleared, and its items after that."""
+        for index in self.rows.get(owner, ()):
+            change = int(after[CHANGES][0][index])
+            if change and index not in self.unordered_sets:
+                start, length = int(before.get(START, before[LENGTH])[0][index]), int(after[LENGTH][0][index])
+                items = [self.decode_row(FieldKey(owner, ITEMS), after[ITEMS], start + k) for k in range(length)]
+                yield self.objects[index], bool(change & SET_IS_CLEARED), items
 
 
 def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
@@ -1049,18 +1076,6 @@ def _changed_rows(before: Sequence[Any], after: Sequence[Any]) -> list[int]:
     return sorted(positions)
 
 
-def _check_set_change(
-    instance: set[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any], place: object
-) -> None:
-    """Raises LayoutMiss if a set loses items and gets others: its order depends on which came first."""
-    after = [*instance][:length]
-    for position, value in items:
-        after[position] = value
-    after += tail
-    if not instance.issuperset(after) and not instance.issubset(after):
-        raise LayoutMiss(str(place), "a set that gets or loses items", "one that does both")
-
-
 def items_of(container: Any) -> Sequence[Any]:
     """The items of a container; for a dict, its pairs of key and value.
 
@@ -1068,7 +1083,7 @@ def items_of(container: Any) -> Sequence[Any]:
     ([('a', 1)], [2, 3])
     """
     if isinstance(container, dict):
-        return list(dict.items(container))
+        return list(container.items())
     return container if type(container) is list else list(container)
 
 
@@ -1108,22 +1123,21 @@ def write_deque(instance: deque[Any], items: Sequence[tuple[int, Any]], length: 
     instance.extend(tail)
 
 
-def write_set(instance: set[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
-    """Write items of a set by position, in the order of its iteration, and replace those from `length` on. What was
-    added comes last, so a set never loses items and gets others at once.
+def write_set(instance: set[Any], is_cleared: bool, items: Sequence[Any]) -> None:
+    """Change a set, which is cleared first or not, to have these items, as `add` or `discard` does. The items that it
+    keeps come first.
 
     >>> values = {1, 2, 3}
-    >>> write_set(values, [], 3, [5])
+    >>> write_set(values, False, [1, 2, 3, 5])
     >>> values
     {1, 2, 3, 5}
     """
-    after = list(instance)
-    for position, value in items:
-        after[position] = value
-    after[length:] = tail
-    instance.difference_update(set(instance).difference(after))
-    for value in after:
-        instance.add(value)
+    if is_cleared:
+        instance.clear()
+    for item in instance.difference(items):
+        instance.discard(item)
+    for item in items:
+        instance.add(item)
 
 
 def write_list(instance: list[Any], items: Sequence[tuple[int, Any]], length: int, tail: Sequence[Any]) -> None:
@@ -1168,7 +1182,7 @@ class Observation:
 
     def layout(self, key: FieldKey) -> Layout:
         """The layout of a field; MISSING if none was observed."""
-        if issubclass(key.owner, SequencePool) and key.name in (LENGTH, START, LIMIT):
+        if issubclass(key.owner, SequencePool) and key.name in (LENGTH, START, LIMIT, CHANGES):
             return NumberLayout("i")
         return self.fields.get(key, MISSING)
 

@@ -40,6 +40,7 @@ from .comparison import copy_objects, first_difference
 from .explanation import AssumptionRow, CallCounts, Explanation, Failure, Forecast
 from .generation import Generation
 from .heap import (
+    CHANGES,
     MIN_CAPACITY,
     AllocationKey,
     CapacityKey,
@@ -71,6 +72,7 @@ from .layouts import (
     NotSpeculable,
     Pool,
     SequencePool,
+    SetPool,
     ShapesDiffer,
     parts,
     references,
@@ -311,6 +313,9 @@ class SpeculativeGraph:
         after = {**before, **changed}
         for key in self.allocations:
             table.materialize(key, int(after[key][0]))
+        for assigned_key in assigned:
+            if isinstance(assigned_key, FieldKey) and issubclass(assigned_key.owner, SetPool):
+                table.note_unordered_sets(assigned_key.owner, after[FieldKey(assigned_key.owner, CHANGES)][0])
         writes = [write for key in assigned for write in self._key_writes(table, key, before[key], after[key])]
         writes += self._new_object_writes(table, after)
         self._check_additions(table, before, after)
@@ -356,7 +361,10 @@ class SpeculativeGraph:
         """The actions that commit the changes of lists."""
         owners = {key.owner: None for key in self.generation.requirements.assigned_keys if isinstance(key, FieldKey)}
         for owner in owners:
-            if issubclass(owner, SequencePool):
+            if issubclass(owner, SetPool):
+                set_changes = table.set_changes(owner, _vectors_of(owner, before), _vectors_of(owner, after))
+                yield from (partial(write_set, *row) for row in set_changes)
+            elif issubclass(owner, SequencePool):
                 changes = table.list_changes(owner, _vectors_of(owner, before), _vectors_of(owner, after))
                 yield from (partial(CONTAINER_WRITERS[owner.python_class], *row) for row in changes)
 
@@ -378,9 +386,9 @@ def _vectors_of(owner: type, heap: _Heap) -> dict[str, Sequence[Any]]:
     return {key.name: vectors for key, vectors in heap.items() if isinstance(key, FieldKey) and key.owner is owner}
 
 
-CONTAINER_WRITERS: dict[type, Callable[..., None]] = {list: write_list, deque: write_deque, set: write_set}
+CONTAINER_WRITERS: dict[type, Callable[..., None]] = {list: write_list, deque: write_deque}
 CONTAINER_WRITERS |= dict.fromkeys((dict, OrderedDict, defaultdict, Counter), write_dict)
-"""What writes the items of a container, by its class."""
+"""What writes the items of a container other than a set, by its class."""
 
 
 def _writer(owner: type) -> Callable[[Any, str, Any], None]:

@@ -540,3 +540,157 @@ def moves_that_replace_fields(speculate):
         return turtle.position, len(commands), commands[-1] in "FN", len(turtle.path)
 
     return go, [(turtle, ("F", "FS", "FFN")[k % 3]) for k in range(10)]
+
+
+class Holder:
+    def __init__(self, value):
+        self.value = value
+
+
+@keyed_program
+def order_of_an_ordered_dict(speculate):
+    @speculate
+    def use(recent, key):
+        if key in recent.value:
+            recent.value.move_to_end(key)
+        else:
+            recent.value[key] = key
+        if len(recent.value) > 3:
+            first = list(recent.value)[0]  # noqa: RUF015 (a graph has no `iter`)
+            recent.value[recent.value.pop(first) + 50] = key
+        return list(recent.value.items())
+
+    recent = Holder(OrderedDict())
+    return use, [(recent, key) for key in (1, 2, 1, 3, 4, 2, 5, 1, 6)]
+
+
+@keyed_program
+def sort_with_keys_that_read_the_list(speculate):
+    @speculate
+    def sort(items, total, is_down):
+        def rank(item):
+            total[0] += len(items.value)
+            return item % 4
+
+        items.value.sort(key=rank, reverse=is_down or len(items.value) > 5)
+        return total[0]
+
+    items, total = Holder([5, 3, 4, 1, 2, 9]), [0]
+    return sort, [(items, total, k % 2 == 0) for k in range(9)]
+
+
+@keyed_program
+def key_functions_of_an_object_that_a_call_returns(speculate):
+    class Ranking:
+        def __init__(self):
+            self.uses = 0
+
+        def use(self):
+            self.uses += 1
+            return self
+
+        def rank(self, item):
+            return self.uses - item
+
+    @speculate
+    def sort(items, ranking):
+        items.sort(key=ranking.use().rank, reverse=len(items) > 2)
+        return sorted(items, key=None), max(items, key=ranking.use().rank), ranking.uses
+
+    ranking = Ranking()
+    lists = ([3, 1, 2], [3, 1, 4], [3, 1, 5], [2, 1], [5], [1, 1, 0], [4, 3], [9, 8, 7])
+    return sort, [(items, ranking) for items in lists]
+
+
+@keyed_program
+def deque_that_turns_in_its_loop(speculate):
+    @speculate
+    def total(queue, last):
+        result = 0
+        for item in queue.value:
+            result += item
+            if item == last:
+                queue.value.append(queue.value.popleft())
+                if item == 3:
+                    break
+        return result
+
+    queue = Holder(deque([1, 2, 3], maxlen=3))
+    return total, [(queue, last) for last in (9, 3, 9, 9, 3, 9, 2, 9, 3, 9, 1, 3, 9)]
+
+
+@keyed_program
+def keys_that_move_in_a_loop(speculate):
+    @speculate
+    def total(table, other, key):
+        result = 0
+        for each in table.value:
+            result += each
+            if each == key:
+                del other.value[each]
+                other.value[each] = result
+        return result, list(table.value)
+
+    table = {1: 1, 2: 2, 3: 3}
+    holders = Holder(table), Holder(table)
+    return total, [(*holders, key) for key in (9, 9, 1, 9, 9, 2, 9, 9, 9, 9, 3, 9)]
+
+
+@keyed_program
+def sets_that_are_cleared(speculate):
+    @speculate
+    def change(items, item, is_cleared):
+        if is_cleared:
+            items.value.clear()
+        if item:
+            items.value.add(item)
+        return len(items.value)
+
+    items = Holder({1, 9})
+    changes = ((2, 0), (0, 1), (1, 1), (9, 0), (9, 1), (2, 0), (1, 0), (0, 1), (1, 0), (2, 0), (10, 1), (2, 0))
+    return change, [(items, *change) for change in changes]
+
+
+@keyed_program
+def sets_that_lose_items_before_others_come(speculate):
+    @speculate
+    def change(items, first, lost, last):
+        items.value.add(first)
+        items.value.add(9)
+        items.value.discard(lost)
+        items.value.add(last)
+        return len(items.value)
+
+    lost = (1, 5, 1, 5, 1, 5, 5, 1, 5, 5, 5)
+    return change, [(Holder(set()), 1, each, 2) for each in lost]
+
+
+@keyed_program
+def set_that_a_call_loses(speculate):
+    @speculate
+    def count(limit, best):
+        seen, result = set(), 0
+        for k in range(limit):
+            seen.add(k * 8 % 5)
+            if k % 2:
+                seen.discard(k - 1)
+            result = max(result, len(seen))
+        best.value = result
+        return result
+
+    best = Holder(0)
+    return count, [(k % 5 + 1, best) for k in range(9)]
+
+
+@keyed_program
+def sets_of_constants_and_keys(speculate):
+    @speculate
+    def collect(table, kept, key, is_kept):
+        keys, constants = set(table), {16, 1, 2, 3, 4}
+        table[key] = len(keys)
+        if is_kept:
+            kept.value = keys if key > 2 else constants
+        return key in keys, key in constants
+
+    table, kept = {16: 0, 1: 0, 2: 0, 3: 0, 4: 0}, Holder({0})
+    return collect, [(table, kept, k % 5, k in (0, 2, 5, 9)) for k in range(12)]

@@ -424,7 +424,38 @@ def _keys_that_keep_their_order(patch: MonkeyPatch) -> None:
 
 
 def _items_of_sets_lost(patch: MonkeyPatch) -> None:
-    patch.setitem(speculative_function.CONTAINER_WRITERS, set, lambda instance, items, length, tail: None)
+    patch.setattr(speculative_function, "write_set", lambda instance, is_cleared, items: None)
+
+
+def _sets_in_the_order_of_their_items(patch: MonkeyPatch) -> None:
+    patch.setattr(ObjectTable, "note_unordered_sets", lambda table, owner, changes: None)
+
+
+def _cleared_sets_that_keep_their_table(patch: MonkeyPatch) -> None:
+    sound = heap.write_set
+    patch.setattr(speculative_function, "write_set", lambda instance, is_cleared, items: sound(instance, False, items))
+
+
+def _sets_as_python_adds_each(patch: MonkeyPatch) -> None:
+    patch.setattr(containers, "forget_order", lambda staging, owner, node: None)
+
+
+def _pairs_as_they_came(patch: MonkeyPatch) -> None:
+    sound = heap.items_of
+    patch.setattr(heap, "items_of", lambda value: list(dict.items(value)) if isinstance(value, dict) else sound(value))
+
+
+def _lists_that_are_sorted_in_full(patch: MonkeyPatch) -> None:
+    """A list keeps its items while `sort` computes their keys."""
+    patch.setattr(containers, "write_length", lambda *arguments: None)
+
+
+def _keys_bound_for_each_item(patch: MonkeyPatch) -> None:
+    def bind_key(generation: Generation, key: Any, node: Any) -> Any:
+        item = ast.copy_location(ast.Name(f" item {node.lineno}:{node.col_offset}", ast.Load()), node)
+        return None if isinstance(key, ast.Constant) else ast.copy_location(ast.Call(key, [item], []), node)
+
+    patch.setattr(Generation, "_bind_key", bind_key)
 
 
 def _deques_without_bound(patch: MonkeyPatch) -> None:
@@ -439,7 +470,7 @@ def _loops_over_changed_dicts(patch: MonkeyPatch) -> None:
     sound = Staging.check
 
     def check(staging: Staging, condition: Any, node: Any, claim: str, *arguments: Any, **options: Any) -> None:
-        if claim != "the length does not change in the loop":
+        if claim != "the loop does not add or remove items":
             sound(staging, condition, node, claim, *arguments, **options)
 
     patch.setattr(Staging, "check", check)
@@ -629,6 +660,14 @@ OBJECT_TWINS = {
     "first key for all": Twin(_first_key_for_all, "one_dict_at_two_places"),
     "keys that keep their order": Twin(_keys_that_keep_their_order, "keys_that_come_and_go"),
     "items of sets lost": Twin(_items_of_sets_lost, "visited_in_a_set"),
+    "sets in the order of their items": Twin(
+        _sets_in_the_order_of_their_items, "sets_that_lose_items_before_others_come"
+    ),
+    "cleared sets that keep their table": Twin(_cleared_sets_that_keep_their_table, "sets_that_are_cleared"),
+    "sets as Python adds each": Twin(_sets_as_python_adds_each, "sets_of_constants_and_keys"),
+    "pairs as they came": Twin(_pairs_as_they_came, "order_of_an_ordered_dict"),
+    "lists that are sorted in full": Twin(_lists_that_are_sorted_in_full, "sort_with_keys_that_read_the_list"),
+    "keys bound for each item": Twin(_keys_bound_for_each_item, "key_functions_of_an_object_that_a_call_returns"),
     "deques without bound": Twin(_deques_without_bound, "window_in_a_deque"),
     "defaults not kept": Twin(_defaults_not_kept, "groups_in_a_defaultdict"),
     "loops over changed dicts": Twin(_loops_over_changed_dicts, "dict_that_changes_in_its_loop"),
