@@ -19,8 +19,8 @@ from .source_location import is_library_file, user_frame
 RETURNED = "return"
 """A placeholder for the name of a result that is returned: the caller names it."""
 
-_ADDING_METHODS = ("append", "add", "insert", "appendleft")
-"""The methods that add their last argument to a collection."""
+_ADDING_METHODS = {"append": 1, "add": 1, "appendleft": 1, "insert": 2}
+"""The methods that add their last argument to a collection, with the numbers of their arguments: not `tl.add(x, y)`."""
 
 
 def assignment_target() -> str | None:
@@ -52,7 +52,7 @@ def names_of_calls(source: str) -> Mapping[SourceSpan, str]:
     >>> names = names_of_calls("self.w, b = f(), g()\\nlayers = [h(1), h(2)]\\nweights['bias'] = new(x=f())")
     >>> list(names.values())
     ['w', 'b', 'layers', 'layers', 'bias', 'x']
-    >>> list(names_of_calls("self.layers.append(f())\\nweights.insert(0, f())").values())
+    >>> list(names_of_calls("self.layers.append(f())\\nweights.insert(0, f())\\ntl.add(x, f())").values())
     ['layers', 'weights']
     """
     try:
@@ -77,8 +77,8 @@ def named_calls(node: ast.AST) -> Iterator[tuple[SourceSpan, str]]:
         case ast.Lambda(body=value):
             yield from name_calls(RETURNED, value)
         case ast.Call(
-            func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method), args=[*_, value]
-        ) if method in _ADDING_METHODS:
+            func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr=method), args=[*others, value]
+        ) if _ADDING_METHODS.get(method) == len(others) + 1:
             yield from name_calls(name, value)
 
 
