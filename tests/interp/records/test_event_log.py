@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import tracemalloc
+import zipfile
 from collections.abc import Callable
 from itertools import pairwise
 from math import isnan, nan
@@ -32,7 +33,7 @@ from tagloom.core.json.value import read_value
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
-from tagloom.interp.records import event_log
+from tagloom.interp.records import column_log, event_log
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter
 from tagloom.interp.records.event_sink import log_lines, partial_path
@@ -554,6 +555,19 @@ def test_large_arrays_are_logged_in_base64(engine: str, tmp_path: Path) -> None:
     assert path.read_text().count('"data":"') == 14  # in each token, operand and result
     write(path, lines)
     assert list(map(bits, tl.read_events(path).events)) == list(map(bits, kept.events))
+
+
+def test_large_texts_of_column_logs_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The texts of a page are deflated up to a limit, and stored beyond it. The log is the same."""
+    halve, array, logs = tl.function(lambda x: x / 2.0), np.arange(5000.0), []
+    for name, limit, method in (("small", 2**20, zipfile.ZIP_DEFLATED), ("large", 2**10, zipfile.ZIP_STORED)):
+        monkeypatch.setattr(column_log, "LARGEST_DEFLATED_TEXTS", limit)
+        halve.run(array, engine="fast", keep=tmp_path / f"{name}.npz")
+        with zipfile.ZipFile(tmp_path / f"{name}.npz") as archive:
+            infos = [info for info in archive.infolist() if info.filename.endswith("/texts/bytes.npy")]
+        assert [info.compress_type for info in infos] == [method]
+        logs.append(b"".join(log_lines(tmp_path / f"{name}.npz")))
+    assert logs[0] == logs[1]
 
 
 def test_an_array_in_several_events_is_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
