@@ -136,7 +136,8 @@ def is_beside(rect: Rect, arrow: int, lines: Sequence[Polyline]) -> bool:
 
 
 def line_distance(rect: Rect, line: Polyline, limit: float) -> float:
-    """The distance of a line from a rectangle; more than `limit` if that is certain from its ends and turns."""
+    """The distance of a line from a rectangle; just some number above `limit` if the line's extent is farther than
+    that."""
     xs, ys = [x for x, _ in line], [y for _, y in line]
     if (
         min(xs, default=0.0) > rect.end + limit

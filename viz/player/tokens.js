@@ -176,12 +176,12 @@ function markBox(name, box) {
 }
 
 function buildMarks(live, events) {
-  const badges = new Map();
-  const badge = (box, look, text) => { if (!badges.has(box)) badges.set(box, []); badges.get(box).push([look, text]); };
-  const ready = new Map(), results = new Map();
+  const badges = new Map(), ready = new Map(), results = new Map();
+  const append = (lists, box, item) => { if (!lists.has(box)) lists.set(box, []); lists.get(box).push(item); };
+  const badge = (box, look, text) => append(badges, box, [look, text]);
   for (const [token, place] of live) {
     if (place === READY && isShown(token, page.filter)) ready.set(boxOfToken(token), (ready.get(boxOfToken(token)) || 0) + 1);
-    if (place === RETURNED) results.set(boxOfToken(token), [...(results.get(boxOfToken(token)) || []), shortValue(run.tokens.value[token])]);
+    if (place === RETURNED) append(results, boxOfToken(token), shortValue(run.tokens.value[token]));
   }
   for (const [box, values] of results) {
     const count = values.length > MAX_RESULT_MARKS ? MAX_RESULT_MARKS - 1 : values.length;
