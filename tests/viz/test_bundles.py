@@ -3,6 +3,7 @@ lost."""
 
 from __future__ import annotations
 
+import math
 import random
 import re
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from tagloom.viz import bundles, collapse, labels
 from tagloom.viz.collapse import collapse_clusters, fold_bundles, fold_to_fit, select_blocks
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import trim_view
+from tagloom.viz.player import graph_layout
 from tagloom.viz.player.graph_layout import plan_views
 from tagloom.viz.state_view import state_view
 from tagloom.viz.view import View
@@ -170,13 +172,17 @@ def test_every_token_of_a_page_has_an_arrow() -> None:
 
 
 @pytest.mark.parametrize("name", ["recursion/tree_lstm.py", "tensorflow/digits.py"])
-def test_every_folded_part_of_a_page_can_be_unfolded(name: str) -> None:
+def test_every_folded_part_of_a_page_can_be_unfolded(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each bundle, each folded cluster and each cluster inside one has a plan that unfolds it; its box is in the plan
-    that it is unfolded from, and its nodes, or the boxes of its inner clusters, take its place."""
+    that it is unfolded from, and its nodes, or the boxes of its inner clusters, take its place. A page has the first
+    plans, up to a limit on their cost."""
     if "digits" in name:
         pytest.importorskip("sklearn")
     graph = network(name)
+    unfolded_boxes = [plan.unfolded_box for plan in plan_views(graph, 400).plans]
+    monkeypatch.setattr(graph_layout, "MAX_LAYOUT_COST", math.inf)
     view, plans = graph_view(graph), plan_views(graph, 400).plans
+    assert unfolded_boxes == [plan.unfolded_box for plan in plans[: len(unfolded_boxes)]]
     inside = [
         inner.name for cluster in view.root.walk() if cluster.name in plans[0].view.boxes for inner in cluster.walk()
     ]
