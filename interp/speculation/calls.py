@@ -9,7 +9,6 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from dataclasses import replace as copy_dataclass
 from functools import partial, reduce
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
@@ -113,7 +112,7 @@ class Calls(PythonOperators):
 
     def _call_on_list(self, function: Any, items: StagedValue) -> StagedValue:
         """A call of a builtin that takes a list."""
-        items = self.as_list(items, is_ordered=function is not list)
+        items = self.as_list(items, ignores_order=function is not list)
         if function is sorted:
             self.require_order(items)
         value = self.call_library(_LIBRARY[function], [items])
@@ -122,9 +121,9 @@ class Calls(PythonOperators):
                 raise NotSpeculable("the sum of floats is compensated")
         return value
 
-    def as_list(self, items: StagedValue, is_ordered: bool) -> StagedValue:
-        """A list, or a new list of the items of a deque, of the keys of a dict, or, for what is the same in any order
-        of them (`is_ordered`), of the ints in a set."""
+    def as_list(self, items: StagedValue, ignores_order: bool) -> StagedValue:
+        """A list, or a new list of the items of a deque, of the keys of a dict, or of the ints in a set, for a call
+        that `ignores_order`."""
         if not isinstance(items.layout, ReferenceLayout):
             raise NotSpeculable(f"the items of {with_article(items.layout)} have no graph")
         if all(issubclass(pool, ListPool) for pool in items.layout.classes):
@@ -134,7 +133,7 @@ class Calls(PythonOperators):
         def read(pool: type, instance: StagedValue) -> StagedValue:
             if issubclass(pool, DictPool | TablePool):
                 return containers.list_view(self, instance, "keys", self.current_node)  # type: ignore[arg-type]
-            is_set = issubclass(pool, SetPool) and is_ordered
+            is_set = issubclass(pool, SetPool) and ignores_order
             if is_set and self.layout_of_key(FieldKey(pool, ITEMS)) in (NumberLayout("i"), MISSING):
                 return self.call_library(library.pairs_of, [instance])
             if issubclass(pool, DequePool):
@@ -199,7 +198,7 @@ class Calls(PythonOperators):
             )
         if type(python) is partial:
             return self._call_partial(python, arguments, keywords, node)
-        if python is copy_dataclass and len(arguments) == 1:
+        if python is replace and len(arguments) == 1:
             return self.for_each_class(
                 arguments[0], node, lambda owner, instance: self._replace_fields(owner, instance, keywords, node)
             )
@@ -339,7 +338,7 @@ class Calls(PythonOperators):
         for argument in arguments:
             if isinstance(argument.layout, TupleLayout):
                 raise NotSpeculable(f"{function.__name__}() of a tuple has no graph")
-            items = self.as_list(argument, is_ordered=False)
+            items = self.as_list(argument, ignores_order=False)
             self.call_library(library.add_each if function is set else library.add_all, [value, items])
             if function is set and dict in {getattr(owner, "python_class", None) for owner in argument.layout.classes}:  # type: ignore[union-attr]
                 containers.forget_order(self, value, node)  # Python makes room for all keys of a dict first

@@ -1103,7 +1103,7 @@ class Generation(Calls):
         (items,), _ = self._evaluate_arguments(ast.copy_location(ast.Call(node.func, node.args, []), node))
         options = {keyword.arg: keyword.value for keyword in node.keywords}
         self.current_node = node
-        items = self.as_list(items, is_ordered=builtin is sorted)
+        items = self.as_list(items, ignores_order=builtin is sorted)
         if builtin is sorted and options.keys() <= {"key", "reverse"}:
             return self._sort(items, options, node)
         if builtin is sorted or not options.keys() <= {"key", "default"}:
