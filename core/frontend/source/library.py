@@ -873,17 +873,19 @@ def pair_each(items):
 
 
 def group_items(items, key):
-    """`itertools.groupby(items, key)`, with lists in place of the iterators of groups."""
+    """`itertools.groupby(items, key)`, with lists in place of the iterators of groups: each is empty after its turn."""
     group, previous = [], False
     for item in items:
         own = item if key is None else key(item)
         if group and own != previous:
             yield previous, group
+            group.clear()
             group = []
         group.append(item)
         previous = own
     if group:
         yield previous, group
+        group.clear()
 
 
 def order_by_columns(count, order, sort):

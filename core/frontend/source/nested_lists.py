@@ -273,7 +273,7 @@ def note_assigned_origin(container: Any, index: Any, item: Any) -> None:
     if origin is not None and origin.default is not None and _is_same_key(origin.index, index):
         origin = origin if origin.container is not container else None  # from here on it is there in any case
     is_noted = origin is not None or id(container) in aliases.shared_lists
-    if current_region() is not None and type(item) in CHANGEABLE and not is_noted:
+    if current_region() is not None and type(item) in CHANGEABLE and is_from_here(item) and not is_noted:
         note_origin(item, container, index)
 
 

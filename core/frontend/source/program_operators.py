@@ -129,6 +129,7 @@ class ProgramOperators(Operators):
             set: self._create_set,
             tuple: functools.partial(methods.create_tuple, self),
             deque: self._create_deque,
+            defaultdict: self._create_defaultdict,
         }
         self.builtins |= iterators.replacements(self)
         for function, counterpart in _COUNTERPARTS.items():
@@ -146,6 +147,9 @@ class ProgramOperators(Operators):
         if current_region() is None or keywords or not is_staged:
             return register_created(perform(deque, *arguments, **keywords))
         return register_created(deque(methods.create_list(self, *arguments)))
+
+    def _create_defaultdict(self, *arguments: Any, **keywords: Any) -> Any:
+        return register_created(calls.call_opaque(defaultdict, arguments, keywords))
 
     def _prod(self, iterable: Any, /, *, start: Any = 1) -> Any:
         if current_region() is None:

@@ -4,6 +4,7 @@ ranges and arrays, and generator expressions over them."""
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -111,7 +112,7 @@ def as_sequence(iterable: Any) -> SymbolicSequence:
         f"{describe_class(iterable)} is iterated over together with a sequence of symbolic length",
         rule="F4",
         where=user_location(),
-        hint="make a list of it before",
+        hint="use x[i % len(x)]" if isinstance(iterable, itertools.cycle) else "make a list of it before",
     )
 
 

@@ -401,10 +401,18 @@ def get_entry(table: dict[Any, Any], key: Any) -> Any:
     if isinstance(table, Counter):
         return get_entry_or(table, key, 0)
     if isinstance(table, defaultdict) and table.default_factory is not None:
-        factory = create_set if table.default_factory is set else table.default_factory
-        return set_default(table, key, compute=convert(factory) if type(factory) is FunctionType else factory)
+        return set_default(table, key, compute=_converted_factory(table.default_factory))
     taken_item = find_taken_item(table, key)
     return _note_value(table, key, get_entry_or(table, key, fail=_fail(key))) if taken_item is None else taken_item
+
+
+def _converted_factory(factory: Callable[[], Any]) -> Callable[[], Any]:
+    """A default_factory; what a class or a function of the user creates is known to be new."""
+    if type(factory) is FunctionType:
+        return convert(factory)
+    if factory is set:
+        return create_set
+    return (lambda: register_created(factory())) if isinstance(factory, type) else factory
 
 
 def _note_value(table: dict[Any, Any], key: Any, value: Any) -> Any:
@@ -484,7 +492,7 @@ def set_default(table: dict[Any, Any], key: Any, value: Any = None, compute: Cal
     if entries is None:
         value = otherwise()
         _set_entries(table, stack_items([(key, value)]))
-        return _note_value(table, key, value)
+        return _note_value(table, key, value) if is_from_here(value) else value
     place = _find(_keys(entries), key)
     result = _branch(place.is_there, lambda: take_item(_values(entries), place.position), otherwise)
     _set_entries(table, _append(entries, (key, result if compute else value), place, replaces=False))
@@ -552,6 +560,8 @@ def call_dict_method(name: str, table: dict[Any, Any], arguments: tuple[Any, ...
         if not (is_open or is_open_table(key[0]) or type(key[0]) in (list, tuple)):
             return NotImplemented
         return convert(library.update_table)(table, pairs_of(key[0]))  # type: ignore[arg-type]
+    if is_open and name == "clear":
+        announce_items(table)
     if is_open and name == "copy":
         result = register_created(perform(table.copy))
         note_shared_lists(table, result)

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from typing import Any
 
 import pytest
+import tagloom as tl
 from pytest import MonkeyPatch
 from support.laws.python_laws import RUNS, disagreements
 from support.twins.broken_twin import broken
@@ -125,7 +126,8 @@ def groups(n):
     squares = [k * k % 3 for k in range(n)]
     runs = [(k, len(list(group))) for k, group in itertools.groupby(squares)]
     sums = {k: sum(group) for k, group in itertools.groupby(range(n), key=lambda k: k // 2)}
-    return runs, sums, [max(group) for _, group in itertools.groupby([n, n, 7])]
+    late = [list(group) for group in [group for _, group in itertools.groupby([n, n, 7])]]
+    return runs, sums, [max(group) for _, group in itertools.groupby([n, n, 7])], late
 
 
 def sorted_lists(n):
@@ -276,6 +278,13 @@ def test_an_accumulation_from_zero_is_caught() -> None:
 
     with broken(lambda patch: patch.setattr(library, "accumulate_items", accumulate_without_first)):
         assert list(disagreements(products, [(5,)], RUNS[:1], [[True]]))
+
+
+def test_cycle_has_no_list() -> None:
+    """The hint for a cycle, which has no end, is no list of its items."""
+    with pytest.raises(tl.Invalid, match="a cycle is iterated over") as caught:
+        tl.function(lambda n: [x for _, x in zip(range(n), itertools.cycle([n, 2]), strict=False)])(3)
+    assert caught.value.hint == "use x[i % len(x)]"
 
 
 @pytest.mark.full

@@ -310,6 +310,40 @@ def used_after_another_entry(n):
     return groups, b
 
 
+def stored_in_a_branch(n):
+    d = {n: [1]}
+    x = d.get(n - 1, [])
+    if n > 2:
+        d[n - 1] = x
+        x.append(0)
+    else:
+        x.append(1)
+    return d, x
+
+
+def one_list_for_all_keys(n):
+    d, x = {}, [7]
+    for k in range(n):
+        d.setdefault(k, x).append(k)
+    return d, x
+
+
+def one_list_of_a_factory(n):
+    x = [7]
+    d = defaultdict(lambda: x)
+    for k in range(n):
+        d[k].append(k)
+    return dict(d), x
+
+
+def value_of_a_cleared_dict(n):
+    d = {n: [1]}
+    x = d[n]
+    d.clear()
+    x.append(3)
+    return d, x
+
+
 def list_in_a_record_of_a_loop(n):
     report = {"even": {"count": 0, "items": []}, "odd": {"count": 0, "items": []}}
     for k in range(n):
@@ -424,6 +458,10 @@ REFUSED = {
     get_elsewhere: "may be an item of two lists",
     get_default_used: "has changed under another name|given this list to another",
     used_after_another_entry: "may be one of several",
+    stored_in_a_branch: "may be one of several",
+    one_list_for_all_keys: "may be one of several",
+    one_list_of_a_factory: "may be one of several",
+    value_of_a_cleared_dict: "may be one of several",
     list_in_a_record_of_a_loop: "may be one of several",
 }
 
