@@ -11,7 +11,7 @@ from typing import Any
 from support.laws.history_laws import other_value, replay_state, state_fields
 from tagloom.core.graph.graph import Graph
 from tagloom.core.ops.routing import ROUTING_OPS
-from tagloom.core.tag import ROOT, Tag
+from tagloom.core.tag import ROOT
 from tagloom.core.types import Handle
 from tagloom.core.value import format_value
 from tagloom.interp.engines.limits import Limits
@@ -101,10 +101,10 @@ def frame_violations(session: Session, seed: int, steps: int) -> Iterator[str]:
             and event.token.tag in tags
             and history.graph.nodes[event.token.node].op not in ROUTING_OPS
         ]
-        if differ([each.value for each in frame.values if isinstance(each.source, int)], fired):
+        if differ([each.value for each in frame.values if each.call is None], fired):
             yield f"at {history.position}: {tag} has other values"
         inner = [value for each in call.own_calls if each.tag.parent in tags for value in each.results[0]]
-        returned = [each.value for each in frame.values if isinstance(each.source, Tag)]
+        returned = [each.value for each in frame.values if each.call is not None]
         if sorted(map(format_value, returned)) != sorted(format_value(value) for value in inner if value is not None):
             yield f"at {history.position}: {tag} has other results of calls"
 
