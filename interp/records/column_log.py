@@ -81,7 +81,7 @@ LARGEST_PAGE = 2**28
 small file cannot claim much memory."""
 LARGEST_DEFLATED_TEXTS = 2**20
 """The limit on the bytes of a page's texts; larger ones, which have large arrays in base64, are stored uncompressed.
-Deflating them would take as long as the rest of the run, and save a quarter."""
+Deflating base64 is slow, and saves a quarter at most."""
 _NARROW_DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<i8")
 _HEADER = re.compile(rb"\{'descr': '([|<][iu][1248])', 'fortran_order': False, 'shape': \((\d{1,15}),\), \} *\n")
 _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OverflowError, struct.error)

@@ -170,7 +170,7 @@ def tag_line(row: TagRow) -> str:
 def event_line(event: Event, numbers: dict[Tag, int], array_texts: RecentTexts | None = None) -> str:
     """The line of an event, newline included; raises KeyError if a tag has no number.
 
-    String formatting by hand takes 3 us, json.dumps of lists 9 us, and an array of 10^5 elements 80 ms.
+    String formatting by hand takes 3 us, json.dumps of lists 9 us, and an array of 4,096 elements 2 ms.
     """
     token, position, inputs, outputs, sent, trap, closed, _, deferred_at, woken, is_throttled, released = event
     has_arrays = isinstance(token.value, np.ndarray) or (outputs and isinstance(outputs[0][1], np.ndarray))
