@@ -269,8 +269,9 @@ def single_core_runs() -> Iterator[list[object]]:
         (late, [6, 24], Limits()),
         (fib, [9], Limits(depth=6)),
         (fragile, [8], Limits(depth=5)),
+        (sums, [4], Limits(depth=2)),
     ],
-    ids=["all leaves trap", "many trap", "calls that trap return", "one traps", "depth", "traps and depth"],
+    ids=["all leaves trap", "many trap", "calls that trap return", "one traps", "depth", "traps and depth", "loops"],
 )
 def test_other_endings_of_turns(function: tl.Function, arguments: list[int], limits: Limits) -> None:
     """Traps and the limit on depth end a parallel run as they end the reference, whichever cores reach them: with the

@@ -204,7 +204,7 @@ class ParallelRun:
             waiting_ports = [first + number for number in ports if number != delivery.port]
             store.complete_trap(delivery.frame, first + delivery.port, waiting_ports, rule.required_tokens)
             self.traps.append(CoreTrap(store, delivery, trap))
-        elif rule.node.op in ("call", "next_iteration"):
+        elif rule.node.op in ("call", "enter", "next_iteration"):
             self._request_stop("depth")
         else:
             raise Crash("the machine failed on a valid graph", where=store.image.graph.name)
