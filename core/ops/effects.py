@@ -313,7 +313,8 @@ _PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{(?::[^{}]*)?\}")
 def format_text(text: str, operands: tuple[Any, ...]) -> str:
     """The text with operands in the places for them: as a literal in `{}`, and by a format of Python in `{:FORMAT}`,
     where `{:}` shows what Python's `print` shows; `{{` and `}}` are braces. Arrays are literals, but `{:s}` shows the
-    string with the code points in an array, and `{:r}` the list with its items.
+    string with the code points in an array, `{:r}` the list with its items, and `{:j, }` its items with ", " between
+    them.
 
     >>> format_text("{} of {{{}}}", (1, 2.5)), format_text("{} is {:}, {:.2f}", (True, True, 0.5))
     ('1 of {2.5}', 'true is True, 0.50')
@@ -321,6 +322,8 @@ def format_text(text: str, operands: tuple[Any, ...]) -> str:
     'hi!'
     >>> format_text("{:r}", (np.array([True, False]),))
     '[True, False]'
+    >>> format_text("{:j, }", (np.array([1.5, 2.0]),))
+    '1.5, 2.0'
     """
     pairs = zip(_find_placeholders(text), operands, strict=False)
     return fill_placeholders(text, [_format_operand(placeholder, operand) for placeholder, operand in pairs])
@@ -330,6 +333,8 @@ STRING_PLACEHOLDER = "{:s}"
 """The place for an array of code points, which is printed as a string."""
 LIST_PLACEHOLDER = "{:r}"
 """The place for an array that is printed as a list of Python."""
+JOIN_PLACEHOLDER = "{:j"
+"""The beginning of a place for an array whose items are printed with the text that follows between them."""
 
 
 def _format_operand(placeholder: str, operand: Any) -> str:
@@ -337,6 +342,8 @@ def _format_operand(placeholder: str, operand: Any) -> str:
         return "".join(map(chr, operand))
     if placeholder == LIST_PLACEHOLDER and np.ndim(operand):
         return repr(np.asarray(operand).tolist())
+    if placeholder.startswith(JOIN_PLACEHOLDER) and np.ndim(operand) == 1:
+        return placeholder[len(JOIN_PLACEHOLDER) : -1].join(map(str, np.asarray(operand).tolist()))
     if placeholder == "{}" or isinstance(operand, Handle) or np.ndim(operand):
         return format_value(operand)
     number = np.asarray(operand)[()]
@@ -375,6 +382,8 @@ def print_type(*operands: Type, text: Any) -> Type:
         if placeholder == LIST_PLACEHOLDER and operand.shape != ():
             continue
         if placeholder == STRING_PLACEHOLDER and operand.dtype.kind == "i" and has_one_axis:
+            continue
+        if placeholder.startswith(JOIN_PLACEHOLDER) and has_one_axis:
             continue
         try:
             _format_operand(placeholder, np.zeros((), operand.dtype.numpy))

@@ -25,7 +25,6 @@ import numpy as np
 
 from ...errors import Invalid, Usage, describe_class
 from ...ops.effects import EFFECT_OPS
-from ..effects import print_joined
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import MutableArray, copied_arrays, owner_of
@@ -35,7 +34,6 @@ from ..trace.python_operations import fail_as_python, perform
 from ..trace.pytree import is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
-from ..trace.text import FormattedValue
 from .array_writes import change_known_array
 from .characters import Characters, SymbolicText, check_text
 from .choices import has_attributes
@@ -45,6 +43,7 @@ from .items import refresh_taken_items
 from .nested_lists import item_origin
 from .open_lists import item_count
 from .option_operations import choose_operands
+from .printing import print_values
 from .pushed_items import GeneratorItems, hands_over
 from .raising import is_raised, possible_exceptions, possible_traps
 from .ranges import SymbolicRange
@@ -421,38 +420,6 @@ def _range(*bounds: Any) -> Any:
     return SymbolicRange(*bounds) if any(map(is_symbolic, bounds)) else perform(range, *bounds)
 
 
-def _print(*values: Any, sep: Any = " ", end: Any = "\n", **keywords: Any) -> None:
-    if current_region() is None:
-        perform(print, *values, sep=sep, end=end, **keywords)
-        return
-    parts = [text_parts(value) for value in values]
-    if keywords or end not in ("\n", None):
-        if (
-            not keywords
-            or active_journal() is not None
-            or any(not isinstance(part, str) for text in parts for part in text)
-        ):
-            raise Invalid(
-                "print in a program writes whole lines, to the output of the run",
-                rule="F4",
-                where=user_location(),
-                got=", ".join([*([] if end in ("\n", None) else ["end"]), *keywords]),
-                hint="leave these keywords out",
-            )
-        perform(print, *values, sep=sep, end=end, **keywords)
-        return
-    separator = " " if sep is None else sep
-    joined = [part for text in parts for part in (separator, *text)][1:]
-    print_joined(*map(_printable, joined))
-
-
-def _printable(part: Any) -> Any:
-    """A part of a printed line: a string, or a value with a format."""
-    if isinstance(part, Characters):
-        return part.printable()
-    return FormattedValue(part) if is_symbolic(part) else part
-
-
 def _str(*arguments: Any, **keywords: Any) -> Any:
     if len(arguments) == 1 and not keywords:
         return _text(arguments[0], is_quoted=False)
@@ -500,7 +467,7 @@ def count_items(items: Any, /) -> Any:
 
 BUILTINS: dict[Any, Callable[..., Any]] = {
     range: _range,
-    print: _print,
+    print: print_values,
     str: _str,
     repr: _repr,
     format: _format,

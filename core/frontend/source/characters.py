@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import Invalid
 from ..trace.captures import read_variable
 from ..trace.choice import Choice
+from ..trace.numbers import number_kind
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, has_stacked_items
@@ -413,13 +414,17 @@ def _part_codes(part: Any, text: Any) -> list[Any]:
         codes = format_integer(value, specification) if specification else _apply(library.codes_of_integer, value)
         if codes is not None:
             return codes
+    elif is_symbolic(value) and number_kind(value) == "b" and not specification:
+        return _apply(library.codes_of_bool, value)  # type: ignore[no-any-return]
+    elif not is_symbolic(value) and number_kind(value) == "b" and not specification:
+        return list(map(ord, str(bool(value))))
     elif not is_symbolic(value) and np.asarray(value).dtype.kind == "i" and specification not in ("r", "s"):
         return list(map(ord, format(int(value), specification)))  # while the structure of a loop is found
     raise Invalid(
         "the characters of a string with a float, an array or a format in it are known only when the program runs",
         rule="F4",
         where=user_location(),
-        required="strings and integers in it",
+        required="strings, integers and bools in it",
         got=str(text)[:200],
         hint="print the string, or compute with the numbers in it",
         python=TypeError,

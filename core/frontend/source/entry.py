@@ -12,6 +12,7 @@ from ..trace.annotation import DerivedFunction, PositionalCall
 from ..trace.program_builder import current_region
 from ..trace.stacked_items import has_stacked_items
 from .convert import convert
+from .printing import open_line_of_function
 from .program_operators import OPERATORS
 from .raising import is_raised_after_effects, stage_failure
 from .recursion import PythonCall
@@ -62,14 +63,18 @@ def prepare_entry(python: Callable[..., Any]) -> Callable[..., Any]:
         outer_calls = len(stack)
         if code is not None:
             stack.append(PythonCall(code, staging_depth(), None, (arguments, keywords)))
-        try:
-            return converted(*arguments, **keywords)
-        except Exception as error:
-            if not is_raised_after_effects(region, error):
-                add_list_note(error, [*arguments, *keywords.values()])
-                raise
-            return stage_failure(region, error)
-        finally:
-            del stack[outer_calls:]
+        with open_line_of_function(region) as end_line:
+            try:
+                result = converted(*arguments, **keywords)
+                end_line()
+                return result
+            except Exception as error:
+                end_line()
+                if not is_raised_after_effects(region, error):
+                    add_list_note(error, [*arguments, *keywords.values()])
+                    raise
+                return stage_failure(region, error)
+            finally:
+                del stack[outer_calls:]
 
     return run

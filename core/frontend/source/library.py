@@ -373,6 +373,17 @@ def join_items(items, codes_of):
     return codes[:-2]
 
 
+def join_texts(separator, items):
+    """`separator.join(map(str, items))`."""
+    return separator.join([str(item) for item in items])
+
+
+def end_line(line):
+    """Print what `print(..., end=...)` has left of a line."""
+    if line.text:
+        print()
+
+
 def join_entries(pairs, codes_of):
     """The code points of the texts of a dict's entries, with commas between them."""
     codes = []
@@ -380,6 +391,11 @@ def join_entries(pairs, codes_of):
         codes.extend(codes_of(key, value))
         codes.extend([44, 32])
     return codes[:-2]
+
+
+def codes_of_bool(value):
+    """The code points of `str(value)`."""
+    return [84, 114, 117, 101] if value else [70, 97, 108, 115, 101]
 
 
 def codes_of_integer(n):

@@ -540,12 +540,16 @@ class Operators(ABC):
         return register_created(set(members))
 
     def spread(self, iterable: Any) -> Any:
-        """The iterable that Python gets in place of this one, as in `*iterable`."""
+        """The iterable that Python gets in place of this one, in the loop of a generator."""
         return iterable
+
+    def star(self, iterable: Any) -> Any:
+        """The iterable that Python gets in place of this one in a call, as in `f(*iterable)`."""
+        return self.spread(iterable)
 
     def share(self, iterable: Any) -> Any:
         """The same in a display, as in `[*iterable]`: the items are items of the new list or tuple, too."""
-        return self.spread(iterable)
+        return self.star(iterable)
 
     @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:

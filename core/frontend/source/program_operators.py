@@ -257,11 +257,17 @@ class ProgramOperators(Operators):
             return iter(iterable) if type(iterable) is TracedSet else tables.rows_of(iterable)
         return iterable
 
+    def star(self, iterable: Any) -> Any:
+        is_handed_over = type(iterable) in (PushedItems, GeneratorItems, sequences.SymbolicSequence, SymbolicRange)
+        if is_handed_over and current_region() is not None:
+            return methods.create_list(self, iterable)
+        return self.spread(iterable)
+
     def share(self, iterable: Any) -> Any:
         if has_stacked_items(iterable):
             check_current(iterable)
             nested_lists.note_shared_lists(iterable)
-        return self.spread(iterable)
+        return self.star(iterable)
 
     def merge(self, left: Any, right: Any) -> Any:
         are_dicts = isinstance(left, dict) and isinstance(right, dict)
@@ -522,7 +528,9 @@ class ProgramOperators(Operators):
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         check_current(getattr(function, "__self__", None), *arguments, *keywords.values())
         calls.announce_arguments(function, (*arguments, *keywords.values()))
-        if any(type(each) is StackedItems for each in arguments):
+        if any(type(each) is StackedItems for each in arguments) and function is not print:
+            if any(function is each for each in (max, min)):
+                arguments = (list(arguments),)
             arguments = open_lists.spread_items(arguments)
         for value in keywords.values():
             if type(value) is StackedItems:  # `f(**table)`: which parameters get a value is known only at run time

@@ -23,6 +23,7 @@ from ...errors import Invalid
 from ...types import Type
 from ..eager.gradients import trace_pullback
 from ..trace.annotation import DerivedFunction, FunctionSpec
+from ..trace.choice import Choice
 from ..trace.mutable_arrays import copied_arrays, owner_of
 from ..trace.numbers import DTYPES
 from ..trace.program_builder import (
@@ -83,6 +84,8 @@ MAX_RETRACES = 40
 """How often the outermost call of a recursive function is traced again, because its state has grown or changed."""
 MAX_STRUCTURE_GROWTHS = 8
 """How often that is so since a part of the state has more values than it had."""
+MAX_STRINGS = 4
+"""How many strings may be options of a part of the state, before its length is left to the run."""
 GROWING_CALLS = 6
 """How many structures a list or string may have in calls, one in the other, before its length is left to the run."""
 
@@ -334,9 +337,7 @@ class Recursion:
                 continue
             models = [prototype(bodies[-1].arguments[name]), prototype(value)]
             try:
-                if all(map(is_text, models)):
-                    models = to_code_points(models, [nullcontext] * 2)
-                model = unify_structures(models)[0]
+                model = _as_open_text(*models) if all(map(is_text, models)) else unify_structures(models)[0]
             except DifferentItems:
                 continue
             raise _NewArgument(place, model)
@@ -367,7 +368,10 @@ class Recursion:
                     self.structure_growths[key] += structure_of(change.model).size > len(parts[key].types)
                     if self.structure_growths[key] > MAX_STRUCTURE_GROWTHS:
                         self._refuse(change, function)
-                    parts[key] = StatePart.of(change.place, like_model(content, change.model))
+                    strings = _strings([content, change.model])
+                    is_open = len(strings) > MAX_STRINGS and not is_argument
+                    model = _as_open_text(*strings) if is_open else like_model(content, change.model)
+                    parts[key] = StatePart.of(change.place, model)
                 case _NewPlace():
                     self.state[key] = StatePart.of(change.place, self._content(change, function))
                 case _:
@@ -414,7 +418,7 @@ class Recursion:
         if spec is None:
             spec = self.specs[key] = self._make_spec(function, converted, signature, tuple(arguments_left), opened)
         value = trace_pullback(region, spec, (*arguments_left.values(), *leaves))[0]
-        result, *contents = value if self.state else (value,)
+        result, *contents = value if self._has_leaves() else (value,)
         result = _without_empty_column(result)
         remaining: Iterator[Any] = iter(contents)
         with refresh_taken_items(in_arrays=True):
@@ -476,12 +480,16 @@ class Recursion:
                     leaves = [leaf for part in state for leaf in self._next_leaves(part, journal)]
                 finally:
                     journal.undo()
-            return (normalize_result(result), *leaves) if state else result
+            return (normalize_result(result), *leaves) if self._has_leaves() else result
 
         parameters = [(name, None) for name in names]
         types = [(part.label, leaf_type(type_)) for part in (*opened.values(), *state) for type_ in part.types]
         derived = DerivedFunction(function.__name__, function, run)
         return FunctionSpec(derived, (*parameters, *types), None, is_local=True)
+
+    def _has_leaves(self) -> bool:
+        """Whether there are values in the state."""
+        return any(part.types for part in self.state.values())
 
     def _next_leaves(self, part: StatePart, journal: Journal) -> list[Any]:
         """The leaves of a part after the body. An object that the body creates stands for one of each call."""
@@ -542,6 +550,17 @@ def _refusal(function: FunctionType, reason: str) -> Invalid:
     assert region is not None, "only a trace has symbolic conditions"
     region.specialization.keep_error(error)
     return error
+
+
+def _strings(values: Iterable[Any]) -> list[Any]:
+    """These values and the options of the choices among them, if all are strings; else nothing."""
+    options = [option for value in values for option in (value.options if type(value) is Choice else [value])]
+    return options if all(map(is_text, options)) else []
+
+
+def _as_open_text(*texts: Any) -> Any:
+    """Strings as one whose length only the run knows. Raises DifferentItems for a string with a float in it."""
+    return unify_structures(to_code_points(list(map(prototype, texts)), [nullcontext] * len(texts)))[0]
 
 
 def _join_types(first: Type, second: Type) -> Type:

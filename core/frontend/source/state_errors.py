@@ -9,6 +9,7 @@ from ...program.program import Location
 from ..trace.program_builder import describe_with_location
 from ..trace.pytree import StaticLeaf, TreeDef, describe_difference, expose_static_leaves
 from ..trace.source_location import user_location
+from ..trace.text import Text
 
 
 def different_structures(label: str, first: TreeDef, second: TreeDef, *branches: Location | None) -> Invalid:
@@ -43,6 +44,10 @@ def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
     hint = "give it one structure before the loop, which carries no objects that its body creates"
     if not _strings(after) <= _strings(before):
         hint = "a loop of the program cannot make strings: print the parts, or collect numbers in a list"
+    elif _has_text(after):
+        hint = (
+            "a loop cannot make a string with a float in it longer: print whole lines, or collect the floats in a list"
+        )
     return Invalid(
         f"loop variable {label} changes its structure",
         rule="V5",
@@ -64,6 +69,12 @@ def growing_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
         got=got[:200],
         hint="append them to a list of numbers, or of tuples of one length: a list may get longer in a loop",
     )
+
+
+def _has_text(structure: TreeDef) -> bool:
+    """Whether there is a string with symbolic values in a structure."""
+    is_text = isinstance(structure.container, type) and issubclass(structure.container, Text)
+    return is_text or any(_has_text(part) for _, part in structure.children)
 
 
 def _strings(structure: TreeDef) -> set[str]:

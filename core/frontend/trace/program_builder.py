@@ -166,6 +166,8 @@ class ProgramBuilder:
         self.copied_arrays: dict[int, Any] = {}
         """The arrays of NumPy that the trace has copied, by identity, each with the line of the copy: any function
         under trace may change one."""
+        self.open_line: Any = None
+        """The line that `print(..., end=...)` has begun in the function under trace, as an `OpenLine`."""
         self.nesting_depth = 0
         self.nesting_errors: list[Invalid] = []
         """One for each time that local functions have nested too deep."""

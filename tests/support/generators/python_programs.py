@@ -337,7 +337,8 @@ class Writer:
                 self.truth(names, 0),
             ]
         )
-        self.write(indent, f"print({text}, {self.integer(names, 1)})")
+        end = f", end={self.pick([' ', '', '.'])!r}" if self.chance(4) else ""
+        self.write(indent, f"print({text}, {self.integer(names, 1)}{end})")
         return True
 
     def write_swap(self, indent: int, names: Names, context: Context) -> bool:

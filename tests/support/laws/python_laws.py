@@ -47,7 +47,10 @@ def python_ending(function: Callable[..., Any], arguments: Sequence[Any]) -> End
             value, error = function(*copy.deepcopy(arguments)), None
         except Exception as raised:
             value, error = None, raised
-    return Ending(value, error, tuple(output.getvalue().splitlines()))
+    text = output.getvalue()
+    if error is not None:  # of a line that has no end yet, a program prints nothing
+        text = text[: text.rfind("\n") + 1]
+    return Ending(value, error, tuple(text.splitlines()))
 
 
 def is_refusal(error: BaseException | None) -> bool:
@@ -148,7 +151,8 @@ def _staged_disagreements(
                 message = difference(Ending(None, error, expected.lines), expected)
             else:
                 value = out.value if out.error is None else None
-                message = difference(Ending(value, out.error, tuple(lines)), expected)
+                printed = tuple("".join(line + "\n" for line in lines).splitlines())
+                message = difference(Ending(value, out.error, printed), expected)
                 if engine != "compiled":
                     runs_of_tokens.add((out.firings, tuple(map(str, out.traps))))
             if message:

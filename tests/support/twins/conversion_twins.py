@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from support.programs import plain_functions
+from support.programs import plain_functions, printed
 from support.programs.everyday import collections_of_numbers, searches, sequences
 from support.programs.everyday import objects as everyday_objects
 from support.programs.reference import calls, conditionals, exits, loops, places
@@ -18,6 +18,7 @@ from tagloom.core.frontend.source import (
     entry,
     items,
     open_lists,
+    printing,
     program_operators,
     raising,
     ranges,
@@ -306,7 +307,7 @@ def an_item_assigned_everywhere(patch: MonkeyPatch) -> None:
 @twin(everyday_objects.print_kinds, 3, 2.5)
 def bools_printed_as_literals(patch: MonkeyPatch) -> None:
     """A printed bool is `true`, as in the text form."""
-    patch.setattr(call_operators, "FormattedValue", lambda value: value)
+    patch.setattr(printing, "FormattedValue", lambda value: value)
 
 
 @twin(everyday_objects.same_condition, True, 4)
@@ -390,3 +391,15 @@ def next_gives_the_last_item(patch: MonkeyPatch) -> None:
         return sound(operators, generator, *default)
 
     patch.setattr(symbolic_sequences, "next_item", next_item)
+
+
+@twin(printed.numbers_in_one_line, 3)
+def a_begun_line_is_lost(patch: MonkeyPatch) -> None:
+    """What `print(..., end=...)` has printed is not in the line that the next call ends."""
+    patch.setattr(printing.OpenLine, "replace", lambda line, text: None)
+
+
+@twin(printed.collected_numbers, [3, 1, 2])
+def items_of_an_empty_list_are_separated(patch: MonkeyPatch) -> None:
+    """`print("x", *items)` prints a separator before no items."""
+    patch.setattr(printing, "stage_branch", lambda test, then, otherwise, variables: otherwise())

@@ -404,8 +404,8 @@ class _Expressions(NodeTransformer):
         self.generic_visit(node)
         if isinstance(node.ctx, ast.Load) and getattr(node, "is_shared", False):
             node.value = expression("ag__.share(items)", node.value, items=node.value)
-        elif isinstance(node.ctx, ast.Load) and not isinstance(node.value, ast.Call):
-            node.value = expression("ag__.spread(items)", node.value, items=node.value)
+        elif isinstance(node.ctx, ast.Load):
+            node.value = expression("ag__.star(items)", node.value, items=node.value)
         return node
 
     def visit_For(self, node: ast.For) -> ast.AST:
