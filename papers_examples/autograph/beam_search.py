@@ -17,41 +17,43 @@ LOGITS = tl.asarray(np.random.default_rng(4).normal(0.0, 2.0, (WORDS, WORDS)))
 NEVER = -1e9
 
 
-def search(longest):
+def search(max_length):
     """The words of the best sentences, (BEAMS, LONGEST), their log-probabilities, and how many steps it took."""
-    after = tl.log_softmax(LOGITS)
+    log_probabilities = tl.log_softmax(LOGITS)
     stay = tl.where(tl.arange(WORDS) == 0, 0.0, NEVER)
-    words, last = tl.zeros((BEAMS, LONGEST), dtype=tl.int64), tl.ones(BEAMS, dtype=tl.int64)
+    words, last_words = tl.zeros((BEAMS, LONGEST), dtype=tl.int64), tl.ones(BEAMS, dtype=tl.int64)
     scores = tl.where(tl.arange(BEAMS) == 0, 0.0, NEVER)
     steps = 0
-    for t in range(longest):
-        ended = tl.expand_dims(last == 0, axis=1)
-        candidates = tl.expand_dims(scores, axis=1) + tl.where(ended, stay, tl.take(after, last, axis=0))
-        scores, chosen = tl.topk(tl.reshape(candidates, (BEAMS * WORDS,)), BEAMS)
-        last = chosen % WORDS
-        words = tl.where(tl.arange(LONGEST) == t, tl.expand_dims(last, axis=1), tl.take(words, chosen // WORDS, axis=0))
+    for t in range(max_length):
+        is_complete = tl.expand_dims(last_words == 0, axis=1)
+        gains = tl.where(is_complete, stay, tl.take(log_probabilities, last_words, axis=0))
+        candidates = tl.expand_dims(scores, axis=1) + gains
+        scores, best = tl.topk(tl.reshape(candidates, (BEAMS * WORDS,)), BEAMS)
+        last_words = best % WORDS
+        is_new = tl.arange(LONGEST) == t
+        words = tl.where(is_new, tl.expand_dims(last_words, axis=1), tl.take(words, best // WORDS, axis=0))
         steps = t + 1
-        if tl.all(last == 0):
+        if tl.all(last_words == 0):
             break
     return words, scores, steps
 
 
 @tl.function
-def main(longest: tl.int64) -> tl.float64:
+def main(max_length: tl.int64) -> tl.float64:
     """The log-probability of the best sentence."""
-    _, scores, _ = search(longest)
+    _, scores, _ = search(max_length)
     return scores[0]
 
 
 @tl.function
-def steps(longest: tl.int64) -> tl.int64:
+def steps(max_length: tl.int64) -> tl.int64:
     """How many words the search looks ahead."""
-    return search(longest)[2]
+    return search(max_length)[2]
 
 
 @tl.function
-def best(longest: tl.int64) -> tl.Array[tl.int64, LONGEST]:
-    return search(longest)[0][0, :]
+def best(max_length: tl.int64) -> tl.Array[tl.int64, LONGEST]:
+    return search(max_length)[0][0, :]
 
 
 EXPECTED = [

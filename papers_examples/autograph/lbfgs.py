@@ -48,10 +48,10 @@ def minimise(x, limit):
         while rosenbrock(x - rate * p) > value - 1e-4 * rate * slope and rate > 1e-10:
             rate = rate / 2.0
         new = x - rate * p
-        value, after = value_and_slope(new)
+        value, new_g = value_and_slope(new)
         steps = tl.concat([tl.expand_dims(new - x, axis=0), steps[:-1, :]])
-        changes = tl.concat([tl.expand_dims(after - g, axis=0), changes[:-1, :]])
-        x, g = new, after
+        changes = tl.concat([tl.expand_dims(new_g - g, axis=0), changes[:-1, :]])
+        x, g = new, new_g
         count += 1
     return x, value, count
 

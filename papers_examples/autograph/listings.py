@@ -25,7 +25,7 @@ def shrink(x: tl.float64, eps: tl.float64) -> tl.float64:
 
 
 @tl.function
-def doubled(xs: tl.Array[tl.float64, 4]) -> tl.Array[tl.float64, 4]:
+def double(xs: tl.Array[tl.float64, 4]) -> tl.Array[tl.float64, 4]:
     """A list that grows in a loop of known length, and is stacked."""
     items = []
     for k in range(4):
@@ -51,18 +51,18 @@ def first_negative(xs: tl.Array[tl.float64, None]) -> tl.int64:
     for i in range(xs.shape[0]):
         if xs[i] >= 0.0:
             continue
-        found = i
+        index = i
         break
     else:
-        found = -1
-    return found
+        index = -1
+    return index
 
 
 EXPECTED = [
     {"run": ("main", -3.0), "result": -3.0, "firings": 5, "size": "quick"},
     {"run": ("main", 3.0), "result": 9.0, "firings": 6, "size": "quick"},
     {"run": ("shrink", 8.0, 1.5), "result": 1.0, "firings": 36, "size": "quick"},
-    {"run": ("doubled", [1.0, 2.0, 3.0, 4.0]), "result": [2.0, 4.0, 6.0, 8.0], "firings": 15, "size": "quick"},
+    {"run": ("double", [1.0, 2.0, 3.0, 4.0]), "result": [2.0, 4.0, 6.0, 8.0], "firings": 15, "size": "quick"},
     {"run": ("set_item", [1.0, 2.0], 1, 5.0), "result": [1.0, 5.0], "firings": 5, "size": "quick"},
     {"run": ("quotient", 3), "result": 3, "firings": 3, "size": "quick"},
     {"run": ("first_negative", [1.0, -2.0, -3.0]), "result": 1, "firings": 81, "size": "quick"},

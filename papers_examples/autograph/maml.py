@@ -40,10 +40,10 @@ def meta_loss(weights, tasks):
     """The sum of the losses after a step on each task."""
     total = 0.0
     for k in range(tasks):
-        (x, y), held = task(k)
+        (x, y), test_points = task(k)
         gradients = slope(weights, x, y)
-        learnt = {name: weights[name] - RATE * gradients[name] for name in weights}
-        total += loss(learnt, *held)
+        adapted_weights = {name: weights[name] - RATE * gradients[name] for name in weights}
+        total += loss(adapted_weights, *test_points)
     return total
 
 
@@ -52,11 +52,11 @@ meta_slope = tl.grad(meta_loss)
 
 def meta_train(weights, tasks, steps):
     """The meta-loss before and after some meta-steps."""
-    first = meta_loss(weights, tasks)
+    before = meta_loss(weights, tasks)
     for _ in range(steps):
         gradients = meta_slope(weights, tasks)
         weights = {name: weights[name] - META_RATE * gradients[name] for name in weights}
-    return first, meta_loss(weights, tasks)
+    return before, meta_loss(weights, tasks)
 
 
 @tl.function
@@ -85,6 +85,6 @@ WAYS = {"eager": lambda: meta_train(WEIGHTS, 4, 2), "loop in the graph": lambda:
 CLAIM = "1.9 and 2.7 times as fast as eager"
 
 if __name__ == "__main__":
-    first, last = meta_train(WEIGHTS, 4, 10)
-    print("op by op:", first, "->", last)
+    before, after = meta_train(WEIGHTS, 4, 10)
+    print("op by op:", before, "->", after)
     print("as a program:", main(4), "->", loss_after_training(4, 10))

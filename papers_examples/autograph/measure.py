@@ -18,13 +18,13 @@ PROGRAMS = ("dynamic_rnn", "mnist", "beam_search", "lbfgs", "maml", "seq2seq", "
 HEADING = ["| program | the paper | here: milliseconds | as fast as eager |", "|---|---|---|---|"]
 
 
-def least_time(way, seconds=0.5):
+def least_time(run, seconds=0.5):
     """The least time that a way takes, in milliseconds."""
-    way()
+    run()
     times = []
     while sum(times) < seconds or len(times) < 3:
         start = time.perf_counter()
-        way()
+        run()
         times.append(time.perf_counter() - start)
     return 1000.0 * min(times)
 
@@ -34,9 +34,9 @@ def row(name):
     module = importlib.import_module(name)
     times = {way: least_time(run) for way, run in module.WAYS.items()}
     eager = times["eager"]
-    measured = ", ".join(f"{way} {each:.3g}" for way, each in times.items())
-    ratios = ", ".join(f"{way} {eager / each:.3g} times" for way, each in times.items() if way != "eager")
-    return f"| [{name}](../papers_examples/autograph/{name}.py) | {module.CLAIM} | {measured} | {ratios} |"
+    cells = ", ".join(f"{way} {milliseconds:.3g}" for way, milliseconds in times.items())
+    ratios = ", ".join(f"{way} {eager / time:.3g} times" for way, time in times.items() if way != "eager")
+    return f"| [{name}](../papers_examples/autograph/{name}.py) | {module.CLAIM} | {cells} | {ratios} |"
 
 
 def main():

@@ -1,7 +1,7 @@
 """A sequence to a sequence: an encoder reads words, a decoder writes them, until it writes the end.
 
-Both are loops of Python over recurrent cells. With `forced` the decoder reads the right words and returns the loss;
-`greedy` feeds it what it has written, and its `break` depends on that.
+Both are loops of Python over recurrent cells. In `forced_loss` the decoder reads the right words, whatever it has
+written; `greedy` feeds it what it has written, and its `break` depends on that.
 
     tagloom run papers_examples/autograph/seq2seq.py "[3, 1, 4, 1, 5]" "[5, 1, 4, 1, 3, 0]"
 
@@ -33,7 +33,7 @@ def decode(word, h):
     return h, tl.log_softmax(h @ OUT)
 
 
-def forced(source, target):
+def forced_loss(source, target):
     """The mean loss of the target's words; word 0 begins and ends a sentence."""
     h, word, loss = encode(source), 0, 0.0
     for t in range(target.shape[0]):
@@ -58,7 +58,7 @@ def greedy(source):
 
 @tl.function
 def main(source: Sentence, target: Sentence) -> tl.float64:
-    return forced(source, target)
+    return forced_loss(source, target)
 
 
 @tl.function
@@ -80,12 +80,12 @@ EXPECTED = [
 ]
 LONG = [1 + k % 7 for k in range(48)]
 WAYS = {
-    "eager": lambda: forced(tl.asarray(LONG), tl.asarray(LONG)),
+    "eager": lambda: forced_loss(tl.asarray(LONG), tl.asarray(LONG)),
     "loop in the graph": lambda: main(LONG, LONG),
 }
 CLAIM = "1.18 to 3.05 times as fast as eager"
 
 if __name__ == "__main__":
     source, target = tl.asarray(SOURCE), tl.asarray(TARGET)
-    print("op by op:", forced(source, target), greedy(source)[0])
+    print("op by op:", forced_loss(source, target), greedy(source)[0])
     print("as a program:", main(source, target), "and", word_count(source), "words")

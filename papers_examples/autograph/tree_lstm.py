@@ -37,7 +37,7 @@ def embed(i, left, right):
     return tl.sigmoid(out) * tl.tanh(memory), memory
 
 
-def balanced(depth):
+def balanced_tree(depth):
     """A balanced tree with 2^depth words, as the parts of each node: node 0 is the root, i has 2 i + 1 and 2 i + 2."""
     inner = 2**depth - 1
     nodes = tl.arange(2 * inner + 1)
@@ -57,7 +57,7 @@ def gradient(left: Numbers, right: Numbers) -> tl.Array[tl.float64, UNITS, 3 * U
 
 
 def eager(depth):
-    h, _ = embed(0, *balanced(depth))
+    h, _ = embed(0, *balanced_tree(depth))
     return tl.sum(h * h)
 
 
@@ -66,9 +66,9 @@ EXPECTED = [
     {"run": ("main", *PAIR), "result": 0.04464679108878264, "within": 1e-12, "firings": 161, "size": "quick"},
     {"run": ("main", [-1], [-1]), "result": 0.08683958396454261, "within": 1e-12, "firings": 51, "size": "quick"},
 ]
-WAYS = {"eager": lambda: eager(4), "recursion in the graph": lambda: main(*balanced(4))}
+WAYS = {"eager": lambda: eager(4), "recursion in the graph": lambda: main(*balanced_tree(4))}
 CLAIM = "36.75 steps a second, PyTorch 15.41 (figures of Lantern, not of the front end)"
 
 if __name__ == "__main__":
     print("op by op:", eager(3))
-    print("as a program:", main(*balanced(3)), "in", main.run(*balanced(3)).firings, "firings")
+    print("as a program:", main(*balanced_tree(3)), "in", main.run(*balanced_tree(3)).firings, "firings")

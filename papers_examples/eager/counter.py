@@ -21,45 +21,45 @@ def counter():
     count = tl.Variable(0, name="count")
 
     @tl.function
-    def counted() -> tl.int64:
+    def increment() -> tl.int64:
         count.assign_add(1)
         return count.value
 
-    return count, counted
+    return count, increment
 
 
-COUNT, counted = counter()
+COUNT, increment = counter()
 
 
 @tl.function
 def main(start: tl.int64) -> tl.int64:
     """The three counts as the digits of a number."""
     COUNT.assign(start)
-    return 100 * counted() + 10 * counted() + counted()
+    return 100 * increment() + 10 * increment() + increment()
 
 
-def thrice():
+def count_by_calls():
     """The counts of a new counter, called from Python."""
     _, function = counter()
     return function(), function(), function()
 
 
-def plainly():
+def count_eagerly():
     """The counts of an eager counter, without a function."""
     count = tl.Variable(0)
 
-    def one():
+    def increment():
         count.assign_add(1)
         return count.value
 
-    return one(), one(), one()
+    return increment(), increment(), increment()
 
 
 EXPECTED = [
     {"run": ("main", 0), "result": 123, "size": "quick"},
     {"run": ("main", 4), "result": 567, "size": "quick"},
 ]
-EAGER = [(thrice, (1, 2, 3)), (plainly, (1, 2, 3)), (lambda: (main(0), COUNT.value), (123, 3))]
+EAGER = [(count_by_calls, (1, 2, 3)), (count_eagerly, (1, 2, 3)), (lambda: (main(0), COUNT.value), (123, 3))]
 
 
 HEADING = ["| counted | |", "|---|---|"]
@@ -67,6 +67,6 @@ HEADING = ["| counted | |", "|---|---|"]
 
 if __name__ == "__main__":
     print(*HEADING, sep="\n")
-    for name, function in (("eagerly", plainly), ("by calls of a function", thrice)):
-        print(f"| {name} | {', '.join(str(int(each)) for each in function())} |")
+    for name, function in (("eagerly", count_eagerly), ("by calls of a function", count_by_calls)):
+        print(f"| {name} | {', '.join(str(int(count)) for count in function())} |")
     print(f"| by three calls in one graph | {', '.join(str(int(main(0))))} |")

@@ -30,9 +30,9 @@ def energy(x):
     return 0.5 * tl.sum((x @ PRECISION) * x, axis=1)
 
 
-def objective(x, there, chance):
+def objective(x, proposal, probability):
     """Small if samples move far and are accepted."""
-    jump = tl.sum((x - there) ** 2, axis=1) * chance + 1e-4
+    jump = tl.sum((x - proposal) ** 2, axis=1) * probability + 1e-4
     return tl.mean(SCALE / jump - jump / SCALE)
 
 
@@ -52,8 +52,8 @@ class Net:
     def __call__(self, a, b, t):
         angle = 2.0 * np.pi / STEPS * tl.astype(t, tl.float64)
         clock = tl.concat([tl.cos(angle), tl.sin(angle)], axis=1)
-        first = tl.maximum(a @ self.a + b @ self.b + clock @ self.time, 0.0)
-        out = tl.maximum(first @ self.inner, 0.0) @ self.out
+        hidden = tl.maximum(a @ self.a + b @ self.b + clock @ self.time, 0.0)
+        out = tl.maximum(hidden @ self.inner, 0.0) @ self.out
         scales = tl.tanh(out[:, :4]) * tl.exp(self.gain)
         return scales[:, :2], scales[:, 2:], out[:, 4:]
 
@@ -63,55 +63,56 @@ class Sampler:
 
     def __init__(self, samples, seed=0, step=0.1):
         dice = np.random.default_rng(seed)
-        self.of_v, self.of_x = Net(dice), Net(dice)
+        self.momentum_net, self.position_net = Net(dice), Net(dice)
         self.log_step = tl.Variable(float(np.log(step)), name="log_step")
-        self.variables = (*self.of_v.variables, *self.of_x.variables, self.log_step)
+        self.variables = (*self.momentum_net.variables, *self.position_net.variables, self.log_step)
         self.samples = tl.Variable(samples, dtype=tl.float64, name="samples", trainable=False)
         self.random = tl.Generator(seed)
 
-    def pushed(self, x, v, t, ahead):
-        """Half a step of the momentum, or its inverse."""
+    def kick(self, x, v, t, is_forward):
+        """Half a step of the momentum, or its inverse; and the logarithm by which it scales the volume."""
         slope, half = x @ PRECISION, 0.5 * tl.exp(self.log_step)
-        s, q, f = self.of_v(x, slope, t)
-        grown, force = half * s, half * (slope * tl.exp(2.0 * half * q) + f)
-        return tl.where(ahead, v * tl.exp(grown) - force, (v + force) * tl.exp(-grown)), tl.sum(grown, axis=1)
+        s, q, f = self.momentum_net(x, slope, t)
+        log_scale, force = half * s, half * (slope * tl.exp(2.0 * half * q) + f)
+        new_v = tl.where(is_forward, v * tl.exp(log_scale) - force, (v + force) * tl.exp(-log_scale))
+        return new_v, tl.sum(log_scale, axis=1)
 
-    def moved(self, x, v, t, mask, ahead):
+    def drift(self, x, v, t, mask, is_forward):
         """A step, or its inverse, of the coordinates in the mask, by the others and the momentum."""
         step = tl.exp(self.log_step)
-        s, q, f = self.of_x(x * (1.0 - mask), v, t)
-        grown, way = step * s, step * (v * tl.exp(step * q) + f)
-        there = tl.where(ahead, x * tl.exp(grown) + way, (x - way) * tl.exp(-grown))
-        return x * (1.0 - mask) + mask * there, tl.sum(mask * grown, axis=1)
+        s, q, f = self.position_net(x * (1.0 - mask), v, t)
+        log_scale, shift = step * s, step * (v * tl.exp(step * q) + f)
+        new_x = tl.where(is_forward, x * tl.exp(log_scale) + shift, (x - shift) * tl.exp(-log_scale))
+        return x * (1.0 - mask) + mask * new_x, tl.sum(mask * log_scale, axis=1)
 
-    def leapfrog(self, k, x, v, grown, ahead):
-        t = tl.where(ahead, k, STEPS - 1 - k)
-        mask = tl.where(ahead == (t % 2 == 0), [1.0, 0.0], [0.0, 1.0])
-        v, one = self.pushed(x, v, t, ahead)
-        x, two = self.moved(x, v, t, mask, ahead)
-        x, three = self.moved(x, v, t, 1.0 - mask, ahead)
-        v, four = self.pushed(x, v, t, ahead)
-        return k + 1, x, v, grown + one + two + three + four
+    def leapfrog(self, k, x, v, log_det, is_forward):
+        t = tl.where(is_forward, k, STEPS - 1 - k)
+        mask = tl.where(is_forward == (t % 2 == 0), [1.0, 0.0], [0.0, 1.0])
+        v, first_kick = self.kick(x, v, t, is_forward)
+        x, first_drift = self.drift(x, v, t, mask, is_forward)
+        x, second_drift = self.drift(x, v, t, 1.0 - mask, is_forward)
+        v, second_kick = self.kick(x, v, t, is_forward)
+        return k + 1, x, v, log_det + first_kick + first_drift + second_drift + second_kick
 
     def step(self, x):
         """The proposed positions, the probabilities to accept them, and the positions after the step."""
         count = x.shape[0]
-        v, ahead = self.random.normal((count, 2)), self.random.uniform((count, 1)) < 0.5
-        _, there, w, grown = tl.while_loop(
-            lambda k, *_: k < STEPS, lambda *state: self.leapfrog(*state, ahead), 0, x, v, tl.zeros(count)
+        v, is_forward = self.random.normal((count, 2)), self.random.uniform((count, 1)) < 0.5
+        _, proposal, w, log_det = tl.while_loop(
+            lambda k, *_: k < STEPS, lambda *state: self.leapfrog(*state, is_forward), 0, x, v, tl.zeros(count)
         )
-        before, after = energy(x) + 0.5 * tl.sum(v * v, axis=1), energy(there) + 0.5 * tl.sum(w * w, axis=1)
-        change = tl.where(ahead[:, 0], grown, -grown)
-        chance = tl.exp(tl.minimum(before - after + change, 0.0))
-        is_taken = self.random.uniform(count) < chance
-        return there, chance, tl.where(is_taken[:, None], there, x)
+        before, after = energy(x) + 0.5 * tl.sum(v * v, axis=1), energy(proposal) + 0.5 * tl.sum(w * w, axis=1)
+        change = tl.where(is_forward[:, 0], log_det, -log_det)
+        probability = tl.exp(tl.minimum(before - after + change, 0.0))
+        is_taken = self.random.uniform(count) < probability
+        return proposal, probability, tl.where(is_taken[:, None], proposal, x)
 
     def loss(self):
         """The loss, after one step of all samples."""
         x = self.samples.value
-        there, chance, following = self.step(x)
-        self.samples.assign(following)
-        return objective(x, there, chance)
+        proposal, probability, new_samples = self.step(x)
+        self.samples.assign(new_samples)
+        return objective(x, proposal, probability)
 
     def descend(self, slopes, rate):
         for variable, slope in zip(self.variables, slopes, strict=True):
@@ -136,7 +137,7 @@ PLACES = [[0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [9.0, -9.0]]
 SAMPLER = Sampler(PLACES)
 
 
-def taken(x):
+def count_moves(x):
     """How many of four samples move."""
     SAMPLER.random.count.assign(0)
     return tl.count_nonzero(tl.any(SAMPLER.step(x)[2] != x, axis=1))
@@ -144,11 +145,11 @@ def taken(x):
 
 @tl.function
 def main(x: tl.Array[tl.float64, 4, 2]) -> tl.int64:
-    return taken(x)
+    return count_moves(x)
 
 
 EXPECTED = [{"run": ("main", PLACES), "result": 3, "size": "quick"}]
-EAGER = [(lambda: taken(tl.asarray(PLACES)), 3)]
+EAGER = [(lambda: count_moves(tl.asarray(PLACES)), 3)]
 
 
 HEADING = ["| step | eagerly | staged |", "|---|---|---|"]
@@ -156,9 +157,9 @@ HEADING = ["| step | eagerly | staged |", "|---|---|---|"]
 
 def table(count=10, steps=3, rate=1e-4):
     """The rows of the README's table."""
-    one, other = (Sampler(np.zeros((count, 2))) for _ in range(2))
-    pairs = [(float(one.eager(rate)), float(other.staged(rate))) for _ in range(steps)]
-    return [f"| {k} | {here:.6f} | {there:.6f} |" for k, (here, there) in enumerate(pairs, 1)]
+    eager_sampler, staged_sampler = (Sampler(np.zeros((count, 2))) for _ in range(2))
+    losses = [(float(eager_sampler.eager(rate)), float(staged_sampler.staged(rate))) for _ in range(steps)]
+    return [f"| {k} | {eager:.6f} | {staged:.6f} |" for k, (eager, staged) in enumerate(losses, 1)]
 
 
 if __name__ == "__main__":

@@ -23,8 +23,8 @@ def by_tapes(x):
         with tl.Tape() as inner:
             inner.watch(x)
             y = square(x)
-        first = inner.gradient(y, x)
-    return y, first, outer.gradient(first, x)
+        slope = inner.gradient(y, x)
+    return y, slope, outer.gradient(slope, x)
 
 
 @tl.function
@@ -51,10 +51,10 @@ HEADING = ["| | by tapes | as graphs |", "|---|---|---|"]
 
 def table() -> list[str]:
     """The rows of the README's table."""
-    tapes = [float(each) for each in by_tapes(tl.asarray(3.0))]
+    tapes = [float(number) for number in by_tapes(tl.asarray(3.0))]
     graphs = [function(3.0) for function in (value, slope, main)]
     names = ("x * x at 3", "its slope", "the slope of that")
-    return [f"| {name} | {one:g} | {other:g} |" for name, one, other in zip(names, tapes, graphs, strict=True)]
+    return [f"| {name} | {tape:g} | {graph:g} |" for name, tape, graph in zip(names, tapes, graphs, strict=True)]
 
 
 if __name__ == "__main__":

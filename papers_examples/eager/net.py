@@ -46,12 +46,12 @@ class Net:
         return loss
 
 
-def trained(steps):
+def train(steps):
     net = Net()
     return net, [float(net.step(XS, YS)) for _ in range(steps)]
 
 
-NET, LOSSES = trained(120)
+NET, LOSSES = train(120)
 
 
 @tl.function
@@ -59,26 +59,26 @@ def main(x: tl.float64) -> tl.float64:
     return tl.round(1e3 * tl.sum(NET(tl.reshape(x, (1, 1))))) / 1e3
 
 
-def restored():
+def restore_net():
     """A restored new network's prediction for 10, before and after its first call; and what was left to match."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "net.safetensors"
         tl.Checkpoint(net=NET).save(path)
         net = Net()
         checkpoint = tl.Checkpoint(net=net)
-        unmatched = checkpoint.restore(path).only_in_file
+        missing = checkpoint.restore(path).only_in_file
         value = float(net(tl.asarray([[10.0]]))[0, 0])
         checkpoint.complete().check()
-    return unmatched, round(value, 3)
+    return missing, round(value, 3)
 
 
 EXPECTED = [{"run": ("main", 10.0), "result": 21.0, "size": "quick"}]
-EAGER = [(lambda: main(10.0), 21.0), (lambda: restored()[1], 21.0)]
+EAGER = [(lambda: main(10.0), 21.0), (lambda: restore_net()[1], 21.0)]
 
 
 if __name__ == "__main__":
     print("| 0 | 1 | 5 | 20 | 119 |", "|---|---|---|---|---|", sep="\n")
     print("|", " | ".join(f"{LOSSES[k]:.4f}" for k in (0, 1, 5, 20, 119)), "|\n")
-    waiting, said = restored()
+    missing, prediction = restore_net()
     print("| missing when it was restored | prediction for 10 |", "|---|---|", sep="\n")
-    print(f"| {', '.join(waiting)} | {said:.3f} |")
+    print(f"| {', '.join(missing)} | {prediction:.3f} |")

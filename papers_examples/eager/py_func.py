@@ -1,7 +1,7 @@
 """Python in a graph: a callback that is recursive in Python, and calls functions of the graph.
 
 `main` calls Python for the number of Collatz steps from n to 1. `steps` is plain Python on concrete values: it
-branches, recurs, and calls `following`, a tl.function, for each next number, so that graph and Python call each other.
+branches, recurs, and calls `next_number`, a tl.function, for each next number, so graph and Python call each other.
 Callbacks run one after another, in program order.
 
 `power` is recursive in Python as well, and is differentiated: on a tape by the ops that ran; and as a callback, which
@@ -18,12 +18,12 @@ import tagloom as tl
 
 
 @tl.function
-def following(n: tl.int64) -> tl.int64:
+def next_number(n: tl.int64) -> tl.int64:
     return n // 2 if n % 2 == 0 else 3 * n + 1
 
 
 def steps(n):
-    return 0 if n == 1 else 1 + steps(following(n))
+    return 0 if n == 1 else 1 + steps(next_number(n))
 
 
 @tl.function
@@ -36,7 +36,7 @@ def power(x, n):
 
 
 @tl.custom_gradient
-def called(x, n):
+def power_by_callback(x, n):
     """The power by a callback, which gets Python numbers, and leaves nothing to differentiate."""
     steepness = tl.astype(n, tl.float64) * tl.callback(power, x, n - 1, returns=tl.float64)
     return tl.callback(power, x, n, returns=tl.float64), lambda adjoint: (steepness * adjoint, None)
@@ -44,7 +44,7 @@ def called(x, n):
 
 @tl.function
 def staged(x: tl.float64, n: tl.int64) -> tl.float64:
-    return called(x * x, n)
+    return power_by_callback(x * x, n)
 
 
 staged_slope = tl.grad(staged)
@@ -66,7 +66,7 @@ EXPECTED = [
 ]
 EAGER = [
     (lambda: slope(power, tl.asarray(2.0), 5), (32.0, 80.0)),
-    (lambda: slope(called, tl.asarray(2.0), 5), (32.0, 80.0)),
+    (lambda: slope(power_by_callback, tl.asarray(2.0), 5), (32.0, 80.0)),
 ]
 
 

@@ -34,7 +34,7 @@ class Agent:
         self.pole = CartPole()
         self.hidden, self.actor, self.critic = Dense(4, 6, 1), Dense(6, 1, 2), Dense(6, 1, 3)
         self.optimizer = tl.optimizers.RMSProp(rate=0.01)
-        self.episodes, self.longest, self.moves = 0, 0, 0
+        self.episodes, self.longest_episode, self.moves = 0, 0, 0
 
     def features(self):
         return tl.tanh(self.hidden.apply(self.pole.state))
@@ -51,8 +51,8 @@ class Agent:
             else:
                 self.pole.move(-1.0)
                 log_probability = -tl.softplus(logit)
-            following = 0.9 * self.critic.apply(self.features())[0]
-            advantage = 1.0 + tl.stop_gradient(following) - value
+            next_value = 0.9 * self.critic.apply(self.features())[0]
+            advantage = 1.0 + tl.stop_gradient(next_value) - value
             loss = loss - tl.stop_gradient(advantage) * log_probability + 0.5 * advantage * advantage
             moves += 1
         self.moves = moves
@@ -65,7 +65,7 @@ class Agent:
         variables = [self.hidden.parameters(), self.actor.parameters(), self.critic.parameters()]
         self.optimizer.apply(tape.gradient(loss, variables), variables)
         self.episodes += 1
-        self.longest = max(self.longest, self.moves)
+        self.longest_episode = max(self.longest_episode, self.moves)
         if self.moves < MOST:
             self.pole.falls += 1
         return loss

@@ -66,7 +66,7 @@ speculated = tl.speculate(apply)
 def main():
     for name, step in (("Python", apply), ("tl.speculate", speculated)):
         results, counts, batches = calls(step)
-        print(f"{name:12}  {counts} {batches}  {', '.join(f'{each:.4f}' for each in results)}")
+        print(f"{name:12}  {counts} {batches}  {', '.join(f'{result:.4f}' for result in results)}")
     print(speculated.explain())
 
 

@@ -30,8 +30,8 @@ class GAN:
         self.steps, self.critic_wins = 0, 0
 
     def critic_loss(self, points, noise):
-        real, made = self.critic.apply(points), self.critic.apply(self.generator.apply(noise))
-        return tl.mean(tl.softplus(-real)) + tl.mean(tl.softplus(made))
+        real, fake = self.critic.apply(points), self.critic.apply(self.generator.apply(noise))
+        return tl.mean(tl.softplus(-real)) + tl.mean(tl.softplus(fake))
 
     def step(self, points, noise):
         """A step of the critic, and of the generator if the critic was right, or in each third step."""

@@ -9,12 +9,12 @@ def random_array(shape, seed, scale=0.4):
     """An array of random numbers between -scale and scale."""
     draw = random.Random(seed)
 
-    def nested(sizes):
+    def nested_values(sizes):
         if not sizes:
             return draw.uniform(-scale, scale)
-        return [nested(sizes[1:]) for _ in range(sizes[0])]
+        return [nested_values(sizes[1:]) for _ in range(sizes[0])]
 
-    return tl.asarray(nested(shape))
+    return tl.asarray(nested_values(shape))
 
 
 class Dense:

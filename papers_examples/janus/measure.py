@@ -12,14 +12,14 @@ import time
 from pathlib import Path
 
 
-def least_time(way, seconds=0.5):
+def least_time(run, seconds=0.5):
     """The least time that a way takes, in milliseconds."""
     for _ in range(3):
-        way()
+        run()
     times = []
     while sum(times) < seconds or len(times) < 3:
         start = time.perf_counter()
-        way()
+        run()
         times.append(time.perf_counter() - start)
     return 1000.0 * min(times)
 
@@ -63,10 +63,10 @@ def main():
         "tl.speculate": lambda: [speculated(model, tree) for tree in trees],
         "PyTorch, eager": torch_way(tree_rnn),
     }
-    times = {name: least_time(way) for name, way in ways.items() if way is not None}
+    times = {name: least_time(run) for name, run in ways.items() if run is not None}
     print("| eight trees of 20 to 60 leaves | milliseconds | as fast as eager tagloom |", "|---|---|---|", sep="\n")
-    for name, each in times.items():
-        print(f"| {name} | {each:.3g} | {times['Python on eager arrays'] / each:.3g} times |")
+    for name, milliseconds in times.items():
+        print(f"| {name} | {milliseconds:.3g} | {times['Python on eager arrays'] / milliseconds:.3g} times |")
 
 
 if __name__ == "__main__":

@@ -39,22 +39,22 @@ class Critic:
 class Pix2pix:
     def __init__(self):
         self.generator, self.critic = Generator(), Critic()
-        self.weight, self.steps, self.last = 10.0, 0, {"critic": 0.0, "generator": 0.0}
+        self.weight, self.steps, self.last_losses = 10.0, 0, {"critic": 0.0, "generator": 0.0}
 
     def step(self, x, y):
         with tl.Tape() as tape:
-            made = self.generator.apply(x)
-            judged = self.critic.apply(x, made)
-            critic_loss = tl.mean(tl.softplus(-self.critic.apply(x, y))) + tl.mean(tl.softplus(judged))
+            fake = self.generator.apply(x)
+            judgement = self.critic.apply(x, fake)
+            critic_loss = tl.mean(tl.softplus(-self.critic.apply(x, y))) + tl.mean(tl.softplus(judgement))
         variables = self.critic.parameters()
         self.critic.optimizer.apply(tape.gradient(critic_loss, variables), variables)
         with tl.Tape() as tape:
-            made = self.generator.apply(x)
-            loss = tl.mean(tl.softplus(-self.critic.apply(x, made))) + self.weight * tl.mean(tl.abs(made - y))
+            fake = self.generator.apply(x)
+            loss = tl.mean(tl.softplus(-self.critic.apply(x, fake))) + self.weight * tl.mean(tl.abs(fake - y))
         variables = self.generator.parameters()
         self.generator.optimizer.apply(tape.gradient(loss, variables), variables)
         self.steps += 1
-        self.last["critic"], self.last["generator"] = float(critic_loss), float(loss)
+        self.last_losses["critic"], self.last_losses["generator"] = float(critic_loss), float(loss)
         if self.steps == 5:
             self.weight = 5.0
         return loss

@@ -20,7 +20,7 @@ class Policy:
 
     def step(self, states, actions, advantages):
         old = self.log_probabilities(states, actions)
-        first = tl.mean(advantages)
+        mean_advantage = tl.mean(advantages)
         for _ in range(4):
             with tl.Tape() as tape:
                 new = self.log_probabilities(states, actions)
@@ -33,7 +33,7 @@ class Policy:
             if tl.mean(old - new) > 0.02:
                 self.early_ends += 1
                 break
-        return first + tl.mean(self.log_probabilities(states, actions))
+        return mean_advantage + tl.mean(self.log_probabilities(states, actions))
 
 
 make = Policy

@@ -52,7 +52,7 @@ def main():
     for name, step in (("Python", run), ("tl.speculate", speculated), ("tl.function", staged)):
         try:
             results, steps, history = calls(step)
-            print(f"{name:12}  {steps} steps, {history}  {', '.join(f'{each:.4f}' for each in results)}")
+            print(f"{name:12}  {steps} steps, {history}  {', '.join(f'{result:.4f}' for result in results)}")
         except tl.TagloomError as error:
             print(f"{name:12}  {type(error).__name__}: {str(error).splitlines()[0]}")
     print(speculated.counts)

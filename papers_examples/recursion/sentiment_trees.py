@@ -61,54 +61,55 @@ def value(trees, node):
     return value(trees, left) + int(factor) * value(trees, trees.right[node])
 
 
-def trees_of(shapes):
+def build_trees(shapes):
     """Trees from nested pairs of words such as ("not", ("very", "good"))."""
     trees = Trees([], [], [], [], [])
 
     def node(shape):
         children = (-1, -1) if isinstance(shape, str) else tuple(map(node, shape))
         word = WORDS.index(shape) if isinstance(shape, str) else -1
-        for column, each in zip(trees, (*children, word), strict=False):
-            column.append(each)
-        here = len(trees.left) - 1
-        trees.label.append(1 + int(np.sign(value(trees, here))))
-        return here
+        for column, entry in zip(trees, (*children, word), strict=False):
+            column.append(entry)
+        number = len(trees.left) - 1
+        trees.label.append(1 + int(np.sign(value(trees, number))))
+        return number
 
     trees.roots.extend(map(node, shapes))
     return Trees(*(np.array(column, np.int64) for column in trees))
 
 
-def generated(dice, words):
+def random_shape(dice, words):
     """A nested pair of this many words, of any shape; words that scale stand on the left."""
     if words == 1:
         return WORDS[dice.choice(PLAIN)]
     if dice.random() < 0.4:
-        return WORDS[dice.choice(SCALING)], generated(dice, words - 1)
+        return WORDS[dice.choice(SCALING)], random_shape(dice, words - 1)
     left = int(dice.integers(1, words))
-    return generated(dice, left), generated(dice, words - left)
+    return random_shape(dice, left), random_shape(dice, words - left)
 
 
-def batches(seed, count, size=5, most=8):
-    """This many batches of trees, each with 2 to `most` words."""
+def batches(seed, count, size=5, max_words=8):
+    """This many batches of trees, each with 2 to `max_words` words."""
     dice = np.random.default_rng(seed)
-    return [trees_of([generated(dice, int(dice.integers(2, most + 1))) for _ in range(size)]) for _ in range(count)]
+    shapes = [[random_shape(dice, int(dice.integers(2, max_words + 1))) for _ in range(size)] for _ in range(count)]
+    return [build_trees(batch) for batch in shapes]
 
 
-def chain(words):
+def chain_tree(words):
     """The deepest possible tree: each word scales all later ones."""
     shape = "good"
     for k in range(words - 1):
         shape = ("not" if k % 3 else "lovely"), shape
-    return trees_of([shape])
+    return build_trees([shape])
 
 
-def balanced(depth):
+def balanced_tree(depth):
     """The flattest possible tree, with 2^depth words."""
 
     def shape(depth, k=0):
         return WORDS[k % len(PLAIN)] if depth == 0 else (shape(depth - 1, 2 * k), shape(depth - 1, 2 * k + 1))
 
-    return trees_of([shape(depth)])
+    return build_trees([shape(depth)])
 
 
 @tl.function
@@ -126,12 +127,12 @@ def main(trees: Trees) -> tl.int64:
     return tl.foldl(lambda total, root: total + sentiment(trees, root)[0], 0, trees.roots)
 
 
-NOT_GOOD = trees_of([("not", "good")])
-REVIEW = trees_of([("film", ("not", ("very", "good"))), (("lovely", "plot"), ("and", ("truly", "superb")))])
+NOT_GOOD = build_trees([("not", "good")])
+REVIEW = build_trees([("film", ("not", ("very", "good"))), (("lovely", "plot"), ("and", ("truly", "superb")))])
 EXPECTED = [
     {"run": ("main", NOT_GOOD), "result": -1, "calls": {"main": 1, "sentiment": 3}, "size": "quick"},
     {"run": ("main", REVIEW), "result": 3, "calls": {"main": 1, "sentiment": 16}, "size": "quick"},
-    {"run": ("main", balanced(5)), "result": 0, "calls": {"main": 1, "sentiment": 63}, "size": "quick"},
+    {"run": ("main", balanced_tree(5)), "result": 0, "calls": {"main": 1, "sentiment": 63}, "size": "quick"},
 ]
 
 

@@ -38,19 +38,19 @@ class TreeLSTM(TreeRNN):
         self.wx, self.bx = weights(WIDTH, 3 * HIDDEN, "wx"), tl.Variable(np.zeros(3 * HIDDEN), name="bx")
         self.wh, self.bh = weights(2 * HIDDEN, 5 * HIDDEN, "wh"), tl.Variable(np.zeros(5 * HIDDEN), name="bh")
         self.u, self.bs = weights(HIDDEN, LABELS, "u"), tl.Variable(np.zeros(LABELS), name="bs")
-        self.decayed = (self.wx, self.wh, self.u)
+        self.decayed_weights = (self.wx, self.wh, self.u)
         self.variables = (self.words, self.wx, self.bx, self.wh, self.bh, self.u, self.bs)
 
     @tl.autograph.inline
     def leaf(self, word):
-        given, out, new = parts(self.words[word] @ self.wx + self.bx)
-        return made(sigmoid(given) * tl.tanh(new), out)
+        i, o, u = split_vectors(self.words[word] @ self.wx + self.bx)
+        return join_state(sigmoid(i) * tl.tanh(u), o)
 
     @tl.autograph.inline
-    def combined(self, left, right):
-        (h_left, c_left), (h_right, c_right) = parts(left), parts(right)
-        given, keep, hold, out, new = parts(tl.concat([h_left, h_right]) @ self.wh + self.bh)
-        return made(sigmoid(given) * tl.tanh(new) + sigmoid(keep) * c_left + sigmoid(hold) * c_right, out)
+    def combine(self, left, right):
+        (h_left, c_left), (h_right, c_right) = split_vectors(left), split_vectors(right)
+        i, f, g, o, u = split_vectors(tl.concat([h_left, h_right]) @ self.wh + self.bh)
+        return join_state(sigmoid(i) * tl.tanh(u) + sigmoid(f) * c_left + sigmoid(g) * c_right, o)
 
     @tl.autograph.inline
     def guess(self, state):
@@ -58,13 +58,13 @@ class TreeLSTM(TreeRNN):
 
 
 @tl.autograph.inline
-def made(memory, out):
-    """A state: the visible vector and the memory."""
-    return tl.concat([sigmoid(out) * tl.tanh(memory), memory])
+def join_state(c, o):
+    """The state of a node: its visible vector, and its memory c."""
+    return tl.concat([sigmoid(o) * tl.tanh(c), c])
 
 
 @tl.autograph.inline
-def parts(x):
+def split_vectors(x):
     """The vectors of 64 numbers in a concatenation."""
     return [x[k : k + HIDDEN] for k in range(0, x.shape[0], HIDDEN)]
 

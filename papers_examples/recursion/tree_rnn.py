@@ -18,7 +18,7 @@ papers_examples/recursion/tree_rnn.py` prints the tables of the README.
 
     tagloom run papers_examples/recursion/tree_rnn.py "[-1, -1, 0]" "[-1, -1, 1]" "[11, 0, -1]" "[1, 2, 0]" "[2]"
 
-is the loss of "not good" before training; `trained` trains, with five trees in each step.
+is the loss of "not good" before training; `train` trains, with five trees in each step.
 
 Source: "Recursive functions in static dataflow graphs", arXiv 2410.20225, and the thesis of the same title (2018), from
 a description. It compares these forms, and prints no numbers of the recursion.
@@ -26,7 +26,7 @@ a description. It compares these forms, and prints no numbers of the recursion.
 
 import numpy as np
 import tagloom as tl
-from sentiment_trees import NOT_GOOD, REVIEW, WORDS, Trees, balanced, batches, chain
+from sentiment_trees import NOT_GOOD, REVIEW, WORDS, Trees, balanced_tree, batches, chain_tree
 
 WIDTH, LABELS, L2 = 35, 3, 0.02
 FORMS = ("recursion", "cells", "loop", "unrolled")
@@ -51,7 +51,7 @@ class TreeRNN:
         self.words, self.w1 = weights(len(WORDS), WIDTH, "words"), weights(2 * WIDTH, WIDTH, "w1")
         self.b1 = tl.Variable(np.zeros(WIDTH), name="b1")
         self.u, self.bs = weights(WIDTH, LABELS, "u"), tl.Variable(np.zeros(LABELS), name="bs")
-        self.decayed = (self.w1, self.u)
+        self.decayed_weights = (self.w1, self.u)
         self.variables = (self.words, self.w1, self.b1, self.u, self.bs)
 
     @tl.autograph.inline
@@ -59,7 +59,7 @@ class TreeRNN:
         return self.words[word]
 
     @tl.autograph.inline
-    def combined(self, left, right):
+    def combine(self, left, right):
         return tl.maximum(tl.concat([left, right]) @ self.w1 + self.b1, 0.0)
 
     @tl.autograph.inline
@@ -69,7 +69,7 @@ class TreeRNN:
 
     @tl.autograph.inline
     def loss(self, total, trees):
-        decay = 0.5 * L2 * sum(tl.sum(weights * weights) for weights in self.decayed)
+        decay = 0.5 * L2 * sum(tl.sum(weights * weights) for weights in self.decayed_weights)
         return total / tl.astype(tl.size(trees.roots), tl.float64) + decay
 
     @tl.autograph.inline
@@ -82,12 +82,12 @@ class TreeRNN:
     def node(self, trees: Trees, i: tl.int64):
         """The state of a node, and the losses of the node and all nodes below it."""
         if trees.left[i] < 0:
-            state, below = self.leaf(trees.word[i]), 0.0
+            state, child_losses = self.leaf(trees.word[i]), 0.0
         else:
-            left, before = self.node(trees, trees.left[i])
-            right, after = self.node(trees, trees.right[i])
-            state, below = self.combined(left, right), before + after
-        return state, below - self.guess(state)[trees.label[i]]
+            left, left_loss = self.node(trees, trees.left[i])
+            right, right_loss = self.node(trees, trees.right[i])
+            state, child_losses = self.combine(left, right), left_loss + right_loss
+        return state, child_losses - self.guess(state)[trees.label[i]]
 
     @tl.function
     def recursion(self, trees: Trees) -> tl.float64:
@@ -95,18 +95,18 @@ class TreeRNN:
         return self.loss(total, trees)
 
     @tl.function
-    def filled(self, trees: Trees, i: tl.int64, states):
+    def fill(self, trees: Trees, i: tl.int64, states):
         """The cells of states, after puts for a node and all nodes below it."""
         if trees.left[i] < 0:
             return tl.put(states, i, self.leaf(trees.word[i]))
-        half = self.filled(trees, trees.left[i], states)
-        both = self.filled(trees, trees.right[i], half)
-        return tl.put(both, i, self.combined(both[trees.left[i]], both[trees.right[i]]))
+        left_states = self.fill(trees, trees.left[i], states)
+        child_states = self.fill(trees, trees.right[i], left_states)
+        return tl.put(child_states, i, self.combine(child_states[trees.left[i]], child_states[trees.right[i]]))
 
     @tl.function
     def cells(self, trees: Trees) -> tl.float64:
         empty = tl.cells(tl.size(trees.left), self.state)
-        states = tl.foldl(lambda states, root: self.filled(trees, root, states), empty, trees.roots)
+        states = tl.foldl(lambda states, root: self.fill(trees, root, states), empty, trees.roots)
         return self.loss_of_all(tl.collect(states), trees)
 
     @tl.function
@@ -117,7 +117,7 @@ class TreeRNN:
             if trees.left[i] < 0:
                 state = self.leaf(trees.word[i])
             else:
-                state = self.combined(states[trees.left[i]], states[trees.right[i]])
+                state = self.combine(states[trees.left[i]], states[trees.right[i]])
             states = tl.put(states, i, state)
         return self.loss_of_all(tl.collect(states), trees)
 
@@ -126,23 +126,23 @@ class TreeRNN:
         @tl.autograph.inline
         def node(i):
             if trees.left[i] < 0:
-                state, below = self.leaf(int(trees.word[i])), 0.0
+                state, child_losses = self.leaf(int(trees.word[i])), 0.0
             else:
-                (left, before), (right, after) = node(trees.left[i]), node(trees.right[i])
-                state, below = self.combined(left, right), before + after
-            return state, below - self.guess(state)[int(trees.label[i])]
+                (left, left_loss), (right, right_loss) = node(trees.left[i]), node(trees.right[i])
+                state, child_losses = self.combine(left, right), left_loss + right_loss
+            return state, child_losses - self.guess(state)[int(trees.label[i])]
 
         return self.loss(sum(node(root)[1] for root in trees.roots), trees)
 
     @tl.function
-    def right(self, trees: Trees) -> tl.int64:
+    def count_correct(self, trees: Trees) -> tl.int64:
         """How many trees have the right label at the root."""
 
-        def further(count, root):
+        def add_root(count, root):
             state, _ = self.node(trees, root)
             return count + tl.astype(tl.argmax(self.guess(state)) == trees.label[root], tl.int64)
 
-        return tl.foldl(further, 0, trees.roots)
+        return tl.foldl(add_root, 0, trees.roots)
 
     def slopes(self, form):
         """The function that gives the loss and its gradients in one of the forms."""
@@ -156,7 +156,7 @@ class TreeRNN:
         return loss
 
 
-def trained(net, epochs, count=4, engine=None, log=None):
+def train(net, epochs, count=4, engine=None, log=None):
     """The mean loss of each epoch of this many batches of five trees; with a bar on terminals, and a line for each
     epoch in the file `log`."""
     trees, losses = batches(seed=1, count=count), []
@@ -181,7 +181,7 @@ EXPECTED = [
         {"run": (name, REVIEW), "result": 9.364420405609302, "within": 1e-12, "calls": calls, "size": "quick"}
         for name, calls in (
             ("main", {"recursion": 1, "node": 16}),
-            ("cells", {"cells": 1, "filled": 16}),
+            ("cells", {"cells": 1, "fill": 16}),
             ("loop", {"loop": 1}),
             ("unrolled", {"unrolled": 1}),
         )
@@ -197,10 +197,11 @@ MEASURES = {
 def table(net, *measures):
     """The README's tables: of the loss, and of loss and gradients, in each form. Except for the span, a chain has the
     figures of a balanced tree with as many words."""
-    kinds = [("a chain", 2**k, chain(2**k)) for k in (2, 3, 4)] + [("balanced", 2**k, balanced(k)) for k in (2, 3, 4)]
+    chains = [("a chain", 2**k, chain_tree(2**k)) for k in (2, 3, 4)]
+    balanced_trees = [("balanced", 2**k, balanced_tree(k)) for k in (2, 3, 4)]
     outcomes = [
         (kind, words, [(getattr(net, form).run(trees), net.slopes(form).run(trees)) for form in FORMS])
-        for kind, words, trees in kinds
+        for kind, words, trees in chains + balanced_trees
     ]
     heading = f"| | {type(net).__name__} | words | {' | '.join(f'`{form}`' for form in FORMS)} |"
     rows = []
@@ -223,9 +224,9 @@ def learning(net):
     """A row of the README's table of training: losses, and how many of 40 other trees are labelled correctly, before
     and after. The steps are compiled, since there are 200 of them."""
     test_batches = batches(seed=2, count=8)
-    before = sum(int(net.right(batch)) for batch in test_batches)
-    losses = [f"{loss:.2f}" for loss in trained(net, 5, 40, "compiled")]
-    after = sum(int(net.right(batch)) for batch in test_batches)
+    before = sum(int(net.count_correct(batch)) for batch in test_batches)
+    losses = [f"{loss:.2f}" for loss in train(net, 5, 40, "compiled")]
+    after = sum(int(net.count_correct(batch)) for batch in test_batches)
     return f"| {type(net).__name__} | {' | '.join(losses)} | {before} | {after} |"
 
 

@@ -60,7 +60,7 @@ def g(x: tl.int64) -> tl.int64:
 
 
 @tl.function
-def composed(x: tl.int64) -> tl.int64:
+def composition(x: tl.int64) -> tl.int64:
     return g(g(x))
 
 
@@ -68,11 +68,11 @@ EXPECTED = [
     {"run": ("main", 20), "result": 10947, "calls": {"main": 1, "fib": 21891}, "size": "quick"},
     {"run": ("factorial", 6), "result": 721, "calls": {"factorial": 1, "fac": 6}, "size": "quick"},
     {"run": ("mutual", 7), "result": (False, True), "calls": {"mutual": 1, "even": 8, "odd": 8}, "size": "quick"},
-    {"run": ("composed", 5), "result": 930, "calls": {"composed": 1, "g": 2}, "size": "quick"},
+    {"run": ("composition", 5), "result": 930, "calls": {"composition": 1, "g": 2}, "size": "quick"},
 ]
 
 RUNS = [(factorial, 6, "fac", "fac.multiply"), (main, 12, "fib", "fib.add"), (main, 16, "fib", "fib.add")]
-RUNS += [(mutual, 7, "even", "even.subtract"), (composed, 5, "g", "g.multiply")]
+RUNS += [(mutual, 7, "even", "even.subtract"), (composition, 5, "g", "g.multiply")]
 DEVICES = [parse_device("/job:worker/task:0"), parse_device("/job:worker/task:1")]
 
 
@@ -99,9 +99,9 @@ HEADING = [
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for function, argument, other, node in RUNS:
+    for function, argument, function_name, node in RUNS:
         out, messages = messages_of_calls(function, argument)
-        cuts = [f"{messages_of_transfers(function, argument, name):,} (`{name}`)" for name in (other, node)]
+        cuts = [f"{messages_of_transfers(function, argument, name):,} (`{name}`)" for name in (function_name, node)]
         name = function.program.entry
         rows.append(f"| {name}({argument}) | {out.firings:,} | {messages:,} | {' | '.join(cuts)} |")
     return rows

@@ -25,7 +25,7 @@ import tagloom as tl
 
 
 @tl.autograph.inline
-def doubled(n, bound):
+def double(n, bound):
     """The program of both functions below: Python that runs while they are traced."""
 
     def iteration(j):
@@ -40,12 +40,12 @@ def doubled(n, bound):
 
 @tl.function
 def main(n: tl.int64) -> tl.int64:
-    return doubled(n, None)
+    return double(n, None)
 
 
 @tl.function
 def five(n: tl.int64) -> tl.int64:
-    return doubled(n, 5)
+    return double(n, 5)
 
 
 EXPECTED = [

@@ -39,7 +39,7 @@ def exponential(x):
 
 
 @tl.autograph.inline
-def filled(n, element):
+def fill_cells(n, element):
     """A vector of n cells, and the loop that fills it; the handle is returned at once."""
 
     def iteration(i):
@@ -54,11 +54,11 @@ def filled(n, element):
 @tl.autograph.inline
 def vectors(n):
     size = tl.astype(n, tl.float64)
-    return filled(n, lambda i: exponential(i / size)), filled(n, lambda i: exponential(-i / size))
+    return fill_cells(n, lambda i: exponential(i / size)), fill_cells(n, lambda i: exponential(-i / size))
 
 
 @tl.autograph.inline
-def added_up(x, y, n, start):
+def sum_products(x, y, n, start):
     _, total = tl.while_loop(lambda i, total: i < n, lambda i, total: (i + 1, total + x[i] * y[i]), start, 0.0)
     return total
 
@@ -66,7 +66,7 @@ def added_up(x, y, n, start):
 @tl.function
 def main(n: tl.int64) -> tl.float64:
     x, y = vectors(n)
-    return added_up(x, y, n, 0)
+    return sum_products(x, y, n, 0)
 
 
 @tl.function
@@ -74,7 +74,7 @@ def phases(n: tl.int64) -> tl.float64:
     """Iteration n - 1 is the last to fill its cells, so the consumer's start depends on its puts."""
     x, y = vectors(n)
     start = tl.cond(x[n - 1] + y[n - 1] > 0.0, lambda: 0, lambda: 0)
-    return added_up(x, y, n, start)
+    return sum_products(x, y, n, start)
 
 
 @tl.function
@@ -97,18 +97,18 @@ def deferred_reads(out: tl.Outcome) -> int:
     return sum(event.deferred_at is not None for event in out.events)
 
 
-def overlap(*sizes: int) -> list[str]:
+def overlap_rows(*sizes: int) -> list[str]:
     """The rows of the README's first table."""
     rows = []
     for n in sizes:
-        both, apart, filling = (each.run(n, keep="events") for each in (main, phases, fill))
-        spans = " | ".join(f"{out.stats.span:,}" for out in (both, filling, apart))
-        reads = " | ".join(f"{deferred_reads(out)}" for out in (both, apart))
-        rows.append(f"| {n} | {both.firings:,} | {apart.firings:,} | {spans} | {reads} |")
+        overlapped, phased, filled_only = (function.run(n, keep="events") for function in (main, phases, fill))
+        spans = " | ".join(f"{out.stats.span:,}" for out in (overlapped, filled_only, phased))
+        reads = " | ".join(f"{deferred_reads(out)}" for out in (overlapped, phased))
+        rows.append(f"| {n} | {overlapped.firings:,} | {phased.firings:,} | {spans} | {reads} |")
     return rows
 
 
-def bounded(n: int) -> list[str]:
+def bound_rows(n: int) -> list[str]:
     """The rows of the README's second table."""
     rows = []
     for k in (1, 2, 5, 10, None):
@@ -126,4 +126,4 @@ BOUNDED_HEADING = ["| k | work | span | work/span | largest P(t) | largest store
 
 
 if __name__ == "__main__":
-    print(*OVERLAP_HEADING, *overlap(10, 20, 50, 100), "", *BOUNDED_HEADING, *bounded(100), sep="\n")
+    print(*OVERLAP_HEADING, *overlap_rows(10, 20, 50, 100), "", *BOUNDED_HEADING, *bound_rows(100), sep="\n")

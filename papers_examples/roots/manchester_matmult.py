@@ -42,10 +42,10 @@ def matrix(n, element):
 def main(n: tl.int64) -> tl.int64:
     @tl.autograph.inline
     def product(i, j):
-        def further(k, total):
+        def add_product(k, total):
             return k + 1, total + a[i * n + k] * b[k * n + j]
 
-        _, total = tl.while_loop(lambda k, total: k < n, further, 0, 0)
+        _, total = tl.while_loop(lambda k, total: k < n, add_product, 0, 0)
         return total
 
     a = matrix(n, lambda i, j: i + j)

@@ -45,7 +45,7 @@ def body_sizes(graph: tl.Graph) -> dict[str, int]:
     return {function: size + one_site[function] for function, size in sizes.items()}
 
 
-def unfolded(out: tl.Outcome) -> int:
+def unfolded_size(out: tl.Outcome) -> int:
     """The nodes of the dynamically unfolded graph of a run without loops: a copy for each activation."""
     sizes = body_sizes(out.graph)
     return sum(calls * sizes[function] for function, calls in out.activations().items())
@@ -56,7 +56,7 @@ def table(*sizes: int) -> list[str]:
     rows = []
     for n in sizes:
         out = fib.run(n)
-        nodes, copies = len(out.graph.nodes), unfolded(out)
+        nodes, copies = len(out.graph.nodes), unfolded_size(out)
         row = f"| {n} | {out.value:,} | {out.activations()['fib']:,} | {nodes} | {copies:,} | {out.firings:,}"
         rows.append(f"{row} | {100 * out.firings / copies:.1f} % | {out.stats.largest_store:,} |")
     return rows

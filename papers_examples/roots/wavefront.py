@@ -73,12 +73,12 @@ def backward(n: tl.int64) -> tl.int64:
 
 @tl.function
 def flat(n: tl.int64) -> tl.int64:
-    def one(place):
+    def start_element(place):
         tl.put(a, place, element(a, n, place // n, place % n))
         return place + 1
 
     a = tl.cells(n * n, tl.int64)
-    tl.while_loop(lambda place: place < n * n, one, 0)
+    tl.while_loop(lambda place: place < n * n, start_element, 0)
     return a[n * n - 1]
 
 

@@ -37,7 +37,7 @@ def products(function, x, y):
     return [count for node, count in node_counts if node.op == "multiply"]
 
 
-def said(function, x, y):
+def format_products(function, x, y):
     return ", ".join(map(str, products(function, x, y)))
 
 
@@ -47,7 +47,7 @@ HEADING = ["| x * y | if it is needed | if it is not |", "|---|---|---|"]
 def table() -> list[str]:
     """The rows of the README's table."""
     return [
-        f"| {place} | {said(function, 2, 3)} | {said(function, 3, 2)} |"
+        f"| {place} | {format_products(function, 2, 3)} | {format_products(function, 3, 2)} |"
         for place, function in (("outside of the branches", main), ("in the branch", inside))
     ]
 

@@ -30,7 +30,7 @@ def digits():
     pixels, labels = load_digits(return_X_y=True)
     with tl.init_scope():
         is_test = [k % HELD_OUT == HELD_OUT - 1 for k in range(len(labels))]
-        train = [not each for each in is_test]
+        train = [not flag for flag in is_test]
         return [
             tl.asarray(part) for part in (pixels[train] / 16.0, labels[train], pixels[is_test] / 16.0, labels[is_test])
         ]
@@ -55,7 +55,7 @@ def step(k: tl.int64) -> tl.float64:
 
 
 @tl.function
-def right() -> tl.int64:
+def count_correct() -> tl.int64:
     """How many of the held-out digits are recognized."""
     *_, pixels, labels = digits()
     return tl.count_nonzero(tl.argmax(pixels @ w + b, axis=1) == labels)
@@ -65,7 +65,7 @@ def right() -> tl.int64:
 def main(steps: tl.int64) -> tl.int64:
     for k in range(steps):
         step(k)
-    return right()
+    return count_correct()
 
 
 def step_by_step(steps, log=None):
@@ -74,7 +74,7 @@ def step_by_step(steps, log=None):
     for k in run:
         losses.append(float(step(k)))
         run.log(loss=losses[-1])
-    return right(), losses
+    return count_correct(), losses
 
 
 EXPECTED = [
@@ -93,7 +93,8 @@ def table() -> list[str]:
         loss = float(step(k))
         run.log(loss=loss)
         if (k + 1) % 100 == 0:
-            rows.append(f"| {k + 1} | {loss:.3f} | {right():d} of {count} | {100 * int(right()) / count:.1f} % |")
+            correct = int(count_correct())
+            rows.append(f"| {k + 1} | {loss:.3f} | {correct} of {count} | {100 * correct / count:.1f} % |")
     return rows
 
 

@@ -20,17 +20,17 @@ COUNT = 1000
 Ids = tl.Array[tl.int64, None]
 
 
-def first():
+def initial_vectors():
     """Initial vectors: sines of different lengths."""
     rows = tl.reshape(tl.arange(float(COUNT)), (-1, 1))
     return tl.sin(rows * tl.asarray([1.0, 2.0, 3.0, 5.0]))
 
 
-words = tl.Embedding(first(), shards=3, name="words")
+words = tl.Embedding(initial_vectors(), shards=3, name="words")
 optimizer = tl.optimizers.Adagrad(rate=0.5)
 
 
-def apart(sentence):
+def squared_distances(sentence):
     """The squared distances of the vectors of words from those of the next words."""
     rows = words(sentence)
     return tl.sum((rows[1:, :] - rows[:-1, :]) ** 2)
@@ -39,7 +39,7 @@ def apart(sentence):
 @tl.function
 def main(sentence: Ids) -> tl.float64:
     """One step; returns the loss before it."""
-    loss, gradients = tl.value_and_grad(apart, words.shards, rows=words.shards)(sentence)
+    loss, gradients = tl.value_and_grad(squared_distances, words.shards, rows=words.shards)(sentence)
     optimizer.apply(gradients, words.shards)
     return loss
 
@@ -48,9 +48,9 @@ SENTENCE = [3, 14, 15, 92, 65, 35, 89, 79, 3, 23]
 EXPECTED = [{"run": ("main", SENTENCE), "result": 48.40614500862392, "size": "quick"}]
 
 
-def changed():
+def count_changed_rows():
     """How many rows of each shard have changed."""
-    whole = first()
+    whole = initial_vectors()
     return [int(tl.count_nonzero(tl.any(shard != whole[k::3, :], axis=1))) for k, shard in enumerate(words.shards)]
 
 
@@ -62,7 +62,7 @@ def table() -> list[str]:
     rows = []
     for steps in (1, 9, 40):
         losses = [main(SENTENCE) for _ in range(steps)]
-        rows.append(f"| {steps} more | {losses[-1]:.3g} | {', '.join(map(str, changed()))} |")
+        rows.append(f"| {steps} more | {losses[-1]:.3g} | {', '.join(map(str, count_changed_rows()))} |")
     return rows
 
 

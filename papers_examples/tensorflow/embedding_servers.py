@@ -18,10 +18,10 @@ description; loss and numbers are ours.
 import sys
 
 import tagloom as tl
-from embedding import COUNT, first
+from embedding import COUNT, initial_vectors
 
 SENTENCES = ((3, 14, 15, 92, 65, 35, 89, 79, 3, 23), (27, 18, 28, 18, 28, 45, 90, 45, 23, 53))
-words = tl.Embedding(first(), shards=3, name="words")
+words = tl.Embedding(initial_vectors(), shards=3, name="words")
 optimizer = tl.optimizers.Adagrad(rate=0.5)
 
 
@@ -46,9 +46,9 @@ EXPECTED = [
 ]
 
 
-def changed():
+def changed_words():
     """The words whose vectors have changed."""
-    whole, shards = first(), words.shards
+    whole, shards = initial_vectors(), words.shards
     return [k for k in range(COUNT) if tl.any(shards[k % len(shards)][k // len(shards)] != whole[k])]
 
 
@@ -63,7 +63,7 @@ HEADING = ["| steps | loss before the last | vectors changed, of 1,000 |", "|---
 
 def table(cluster="network:1") -> list[str]:
     """The rows of the README's table."""
-    return [f"| {steps} more | {train(steps, cluster):.3g} | {len(changed())} |" for steps in (1, 9, 40)]
+    return [f"| {steps} more | {train(steps, cluster):.3g} | {len(changed_words())} |" for steps in (1, 9, 40)]
 
 
 if __name__ == "__main__":

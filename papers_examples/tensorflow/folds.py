@@ -1,8 +1,8 @@
 """map, scan and foldl, composed of a loop and write-once arrays.
 
 None of them is an op: each is a while loop that puts its results into cells, or passes them on. If iterations are
-independent, as in `mapped`, many overlap, and each adds only the time of the loop's counter to the critical path. If
-each waits for the one before, as in `folded`, each adds all its time. Gradients follow from those of loops and
+independent, as in `map_rounds`, many overlap, and each adds only the time of the loop's counter to the critical path.
+If each waits for the one before, as in `fold_rounds`, each adds all its time. Gradients follow from those of loops and
 cells.
 
     tagloom run papers_examples/tensorflow/folds.py "[1.0, 2.0, 3.0]"
@@ -18,18 +18,18 @@ Vector = tl.Array[tl.float64, None]
 @tl.function
 def main(x: Vector) -> Vector:
     """The running sums."""
-    return tl.scan(lambda total, each: (total + each, total + each), 0.0, x)[1]
+    return tl.scan(lambda total, element: (total + element, total + element), 0.0, x)[1]
 
 
 @tl.function
 def squares(x: Vector) -> Vector:
-    return tl.map(lambda each: each * each, x)
+    return tl.map(lambda element: element * element, x)
 
 
 @tl.function
 def polynomial(coefficients: Vector, x: tl.float64) -> tl.float64:
     """Horner's rule, from the highest coefficient to the lowest."""
-    return tl.foldl(lambda y, each: y * x + each, 0.0, coefficients)
+    return tl.foldl(lambda y, element: y * x + element, 0.0, coefficients)
 
 
 slopes = tl.grad(polynomial, 0)
@@ -43,13 +43,13 @@ def rounds(x):
 
 
 @tl.function
-def mapped(x: Vector) -> Vector:
+def map_rounds(x: Vector) -> Vector:
     return tl.map(rounds, x)
 
 
 @tl.function
-def folded(x: Vector) -> tl.float64:
-    return tl.foldl(lambda y, each: rounds(y * each), 0.5, x)
+def fold_rounds(x: Vector) -> tl.float64:
+    return tl.foldl(lambda y, element: rounds(y * element), 0.5, x)
 
 
 EXPECTED = [
@@ -66,9 +66,9 @@ HEADING = ["| | n = 8 | n = 16 | n = 32 |", "|---|---|---|---|"]
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for label, function in (("`map`", mapped), ("`foldl`", folded)):
+    for label, function in (("`map`", map_rounds), ("`foldl`", fold_rounds)):
         stats = [function.run([0.5] * n, keep="events").stats for n in (8, 16, 32)]
-        rows.append(f"| {label} | {' | '.join(str(each.span) for each in stats)} |")
+        rows.append(f"| {label} | {' | '.join(str(stat.span) for stat in stats)} |")
     return rows
 
 

@@ -29,13 +29,13 @@ def step():
 
 @tl.function
 def main(steps: tl.int64) -> tl.float64:
-    last = loss()
+    value = loss()
     for _ in range(steps):
-        last = step()
-    return last
+        value = step()
+    return value
 
 
-def of_the_library(steps):
+def library_weights(steps):
     """The weights after some steps of `tl.optimizers`."""
     w = tl.Variable([4.0, -3.0], name="w")
     optimizer, slope = tl.optimizers.Momentum(RATE, U), tl.grad(lambda: tl.sum((w - 1.0) ** 2), w)

@@ -41,7 +41,7 @@ def main(worker: tl.int64, step: tl.int64) -> tl.float64:
 
 
 @tl.function
-def right() -> tl.int64:
+def count_correct() -> tl.int64:
     """How many of the held-out digits are recognized."""
     *_, pixels, labels = digits()
     return tl.count_nonzero(tl.argmax(pixels @ w + b, axis=1) == labels)
@@ -77,7 +77,7 @@ def table(cluster="network:1") -> list[str]:
         count = digits()[3].shape[0]
         rows.append(
             f"| {name} | {way.get('workers', 2)} | {way['steps']} | {report.dropped_gradients} "
-            f"| {report.largest_staleness} | {report.deaths} | {right():d} of {count} |"
+            f"| {report.largest_staleness} | {report.deaths} | {count_correct():d} of {count} |"
         )
     return rows
 

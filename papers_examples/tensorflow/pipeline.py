@@ -18,14 +18,14 @@ import tagloom as tl
 BATCH, EVERY = 4, 5
 
 
-def lines(first, last):
+def lines(start, stop):
     """Lines `x y` on the line y = 2 x - 1, as in a file."""
-    for k in range(first * BATCH, last * BATCH):
+    for k in range(start * BATCH, stop * BATCH):
         x = k * 37 % 20 / 10 - 1
         yield f"{x} {2 * x - 1}"
 
 
-def parsed(line):
+def parse(line):
     x, y = line.split()
     return {"x": float(x), "y": float(y)}
 
@@ -46,32 +46,32 @@ class Training:
         self.steps.assign_add(1)
         return loss
 
-    def run(self, last, folder):
+    def run(self, stop, folder):
         """Continues to this number of steps from the state in a folder, and saves there; returns the first step."""
         manager = tl.CheckpointManager(tl.Checkpoint(training=self), folder, keep=2)
         manager.restore_latest()
-        first = int(self.steps)
+        start = int(self.steps)
         queue = tl.FIFOQueue(2 * BATCH, {"x": tl.float64, "y": tl.float64})
-        with tl.feeding(queue, map(parsed, lines(first, last))):
-            while int(self.steps) < last:
+        with tl.feeding(queue, map(parse, lines(start, stop))):
+            while int(self.steps) < stop:
                 batch = queue.dequeue_many(BATCH)
                 self.step(batch["x"], batch["y"])
                 if int(self.steps) % EVERY == 0:
                     manager.save(self.steps)
-        return first
+        return start
 
 
-def broken_off(after, last=20):
+def interrupt_and_resume(step, stop=20):
     """An interrupted and resumed training: the step at which it resumed, and the final weights."""
     with tempfile.TemporaryDirectory() as folder:
-        Training().run(after, folder)
-        resumed = Training()
-        return resumed.run(last, folder), float(resumed.slope), float(resumed.offset)
+        Training().run(step, folder)
+        training = Training()
+        return training.run(stop, folder), float(training.slope), float(training.offset)
 
 
 TRAINING, QUEUE = Training(), tl.FIFOQueue(20 * BATCH, {"x": tl.float64, "y": tl.float64})
 for line in lines(0, 20):
-    QUEUE.enqueue(parsed(line))
+    QUEUE.enqueue(parse(line))
 QUEUE.close()
 
 
@@ -94,9 +94,9 @@ HEADING = ["| interrupted after | resumed from | slope at the end | offset |", "
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for after in (0, 4, 7, 19):
-        first_step, slope, offset = broken_off(after)
-        rows.append(f"| {after} | {first_step} | {slope!r} | {offset!r} |")
+    for step in (0, 4, 7, 19):
+        first_step, slope, offset = interrupt_and_resume(step)
+        rows.append(f"| {step} | {first_step} | {slope!r} | {offset!r} |")
     return rows
 
 

@@ -64,15 +64,15 @@ def exchange(starts, key, handling, size):
     """When each worker, which starts at this time, has the answers of all servers, which have `size` bytes together."""
     workers, part = starts.shape[0], size / SERVERS
     sent = starts[:, None] + SEND * (1.0 + tl.astype(tl.arange(SERVERS), tl.float64))
-    answered = queue(sent + latencies(key, workers), handling + part / SERVER_RATE) + latencies(key + 1, workers)
-    return tl.max(queue(tl.permute_dims(answered, (1, 0)), SEND + part / WORKER_RATE), axis=0)
+    answer_times = queue(sent + latencies(key, workers), handling + part / SERVER_RATE) + latencies(key + 1, workers)
+    return tl.max(queue(tl.permute_dims(answer_times, (1, 0)), SEND + part / WORKER_RATE), axis=0)
 
 
 def step(kind, workers, key):
     """The milliseconds of a step."""
-    fetched = exchange(tl.zeros(workers), key, kind.handling, kind.size)
+    fetch_times = exchange(tl.zeros(workers), key, kind.handling, kind.size)
     work = kind.work * tl.exp(kind.spread * tl.normal_at(key + 2, 0, shape=workers))
-    return tl.max(exchange(fetched + work, key + 3, kind.handling, 0.0))
+    return tl.max(exchange(fetch_times + work, key + 3, kind.handling, 0.0))
 
 
 @tl.function

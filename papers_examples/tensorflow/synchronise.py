@@ -27,7 +27,7 @@ Vector = tl.Array[tl.float64, len(TRUE)]
 w = tl.Variable([0.0] * len(TRUE), name="w")
 
 
-def apart(x, y):
+def loss(x, y):
     return tl.mean((x @ w - y) ** 2)
 
 
@@ -37,7 +37,7 @@ def gradient(worker: tl.int64, step: tl.int64) -> Vector:
     count = 1000 * step + worker
     x = tl.normal_at(1, count, shape=(BATCH, len(TRUE)))
     y = x @ tl.asarray(TRUE) + 0.5 * tl.normal_at(2, count, shape=BATCH)
-    return tl.grad(apart, w)(x, y)
+    return tl.grad(loss, w)(x, y)
 
 
 @tl.function
@@ -55,7 +55,7 @@ def serve(cluster, steps, required_count=None):
     """Takes this many steps: each with the first `required_count` gradients of its step, or with the next of any step.
     Returns the numbers of gradients taken and dropped, and the age in steps of the oldest one.
 
-    A cluster has `begin(worker, step)`, which starts work, and `next()`, which returns worker, step, gradient.
+    A cluster has `begin(worker, step)`, which starts work, and `next_result()`, which returns worker, step, gradient.
     """
     taken_count = dropped_count = oldest = 0
     gradients, idle = {}, range(WORKERS)
@@ -64,12 +64,12 @@ def serve(cluster, steps, required_count=None):
             cluster.begin(worker, step)
         idle = []
         while len(gradients) < (required_count or 1):
-            worker, at, value = cluster.next()
-            if required_count and at < step:
+            worker, start_step, value = cluster.next_result()
+            if required_count and start_step < step:
                 dropped_count += 1
                 cluster.begin(worker, step)
             else:
-                oldest = max(oldest, step - at)
+                oldest = max(oldest, step - start_step)
                 gradients[worker] = value
                 idle.append(worker)
         update(tl.stack([gradients[worker] for worker in sorted(gradients)]))
@@ -81,15 +81,15 @@ def serve(cluster, steps, required_count=None):
 class Clock:
     """Workers on a clock: work that begins at t ends at t plus its time, and the clock jumps to the next end."""
 
-    def __init__(self, takes):
-        """`takes(worker, step)` is the time that a worker takes."""
-        self.now, self.takes, self.busy = 0.0, takes, []
+    def __init__(self, duration):
+        """`duration(worker, step)` is the time that a worker takes."""
+        self.now, self.duration, self.busy = 0.0, duration, []
 
     def begin(self, worker, step):
-        end = self.now + self.takes(worker, step)
+        end = self.now + self.duration(worker, step)
         heapq.heappush(self.busy, (end, worker, step, gradient(worker, step)))
 
-    def next(self):
+    def next_result(self):
         self.now, *message = heapq.heappop(self.busy)
         return message
 
@@ -99,23 +99,23 @@ class Threads:
 
     def __init__(self, work=gradient):
         """`work(worker, step)` is what a worker computes."""
-        self.done = tl.FIFOQueue(WORKERS, (tl.int64, tl.int64, Vector))
-        self.begun = [tl.FIFOQueue(1, tl.int64) for _ in range(WORKERS)]
+        self.results = tl.FIFOQueue(WORKERS, (tl.int64, tl.int64, Vector))
+        self.step_queues = [tl.FIFOQueue(1, tl.int64) for _ in range(WORKERS)]
         self.work = work
         self.threads = [threading.Thread(target=self.run, args=(worker,)) for worker in range(WORKERS)]
 
     def run(self, worker):
         try:
-            for step in self.begun[worker]:
-                self.done.enqueue((worker, step, self.work(worker, step)))
+            for step in self.step_queues[worker]:
+                self.results.enqueue((worker, step, self.work(worker, step)))
         except Exception as error:
-            self.done.fail(error)
+            self.results.fail(error)
 
     def begin(self, worker, step):
-        self.begun[worker].enqueue(step)
+        self.step_queues[worker].enqueue(step)
 
-    def next(self):
-        worker, step, result = self.done.dequeue()
+    def next_result(self):
+        worker, step, result = self.results.dequeue()
         return int(worker), int(step), result
 
     def __enter__(self):
@@ -124,7 +124,7 @@ class Threads:
         return self
 
     def __exit__(self, *_):
-        for queue in self.begun:
+        for queue in self.step_queues:
             queue.close()
         for thread in self.threads:
             thread.join()
@@ -135,9 +135,14 @@ def main(steps: tl.int64) -> tl.float64:
     """The synchronous way as one program; returns the distance of the weights from the plane's."""
 
     def step(k):
-        made = tl.cells(WORKERS, Vector)
-        tl.while_loop(lambda i, made: i < WORKERS, lambda i, made: (i + 1, tl.put(made, i, gradient(i, k))), 0, made)
-        update(tl.collect(made))
+        gradients = tl.cells(WORKERS, Vector)
+        tl.while_loop(
+            lambda i, gradients: i < WORKERS,
+            lambda i, gradients: (i + 1, tl.put(gradients, i, gradient(i, k))),
+            0,
+            gradients,
+        )
+        update(tl.collect(gradients))
         return k + 1
 
     tl.while_loop(lambda k: k < steps, step, 0)
@@ -162,12 +167,12 @@ HEADING = [
 def table() -> list[str]:
     """The rows of the README's table."""
     rows = []
-    for way, (steps, required_count) in WAYS.items():
+    for name, (steps, required_count) in WAYS.items():
         w.assign([0.0] * len(TRUE))
         clock = Clock(times)
         taken_count, dropped_count, oldest = serve(clock, steps, required_count)
         rows.append(
-            f"| {way} | {steps} | {clock.now:.1f} | {taken_count} | {dropped_count} | {oldest} | {error():.3f} |"
+            f"| {name} | {steps} | {clock.now:.1f} | {taken_count} | {dropped_count} | {oldest} | {error():.3f} |"
         )
     return rows
 

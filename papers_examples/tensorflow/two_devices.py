@@ -91,8 +91,8 @@ HEADING = [
     "|---|---|---|---|---|---|",
 ]
 RUNS = [
-    *((main, there, (2.0, 3.0, n)) for there in (product, constant) for n in (0, 1, 5)),
-    *((recursive, there, (n,)) for there in (product, body) for n in (1, 5)),
+    *((main, is_remote, (2.0, 3.0, n)) for is_remote in (product, constant) for n in (0, 1, 5)),
+    *((recursive, is_remote, (n,)) for is_remote in (product, body) for n in (1, 5)),
 ]
 ROUTING = ("call", "return", "enter", "exit", "next_iteration", "merge", "switch")
 
@@ -109,7 +109,7 @@ def table() -> list[str]:
             ", ".join(f"{len(tags)} `{name}`" for (name, to), tags in sorted(counts.items()) if to == at) or "nothing"
             for at in (1, 0)
         ]
-        run = f"{function.program.entry}({', '.join(f'{each:g}' for each in arguments)})"
+        run = f"{function.program.entry}({', '.join(f'{argument:g}' for argument in arguments)})"
         rows.append(f"| `{is_remote.__name__}` | {run} | {out.value:g} | {routing} | {sent[0]} | {sent[1]} |")
     return rows
 

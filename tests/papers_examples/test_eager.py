@@ -103,7 +103,7 @@ def test_weights_are_created_once() -> None:
         net.step(xs, ys)
     assert (net.w.shape, net.b.shape) == ((1, 1), (1,))
     assert len(net.step.explain().split("unlike")) == 2
-    assert module.restored() == (("net.b", "net.w"), 21.0)
+    assert module.restore_net() == (("net.b", "net.w"), 21.0)
     assert module.LOSSES[0] == 21.0 and module.LOSSES[-1] < 1e-6
 
 
@@ -154,7 +154,7 @@ def test_leapfrog_steps_are_reversible(sampler: Any) -> None:
 @pytest.mark.full
 def test_a_sampler_with_a_wrong_volume_is_caught(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that leaves out the change of volume of one half step is caught."""
-    pushed = sampler.pushed
-    monkeypatch.setattr(sampler, "pushed", lambda *given: (pushed(*given)[0], np.zeros(len(given[0]))))
+    kick = sampler.kick
+    monkeypatch.setattr(sampler, "kick", lambda *operands: (kick(*operands)[0], np.zeros(len(operands[0]))))
     with pytest.raises(AssertionError):
         test_leapfrog_steps_are_reversible(sampler)

@@ -78,7 +78,7 @@ def first_rows(name: str) -> list[str]:
     module = load(name)
     tables: dict[str, Callable[[], list[str]]] = {
         "bounded_deadlock": lambda: module.table(),
-        "inner_product": lambda: [*module.overlap(10, 20), *module.bounded(100)],
+        "inner_product": lambda: [*module.overlap_rows(10, 20), *module.bound_rows(100)],
         "wavefront": lambda: module.table(4, 8),
         "rondogiannis_wadge": list,
         "manchester_sum": lambda: module.table(16, 64, 256),
@@ -357,7 +357,7 @@ def test_sizes_of_the_unfolded_graph(n: int) -> None:
     calls = 2 * out.value - 1
     assert out.activations() == {"fib": calls}
     assert (len(out.graph.nodes), module.body_sizes(out.graph)) == (14, {"fib": 12})
-    assert (module.unfolded(out), out.firings) == (24 * out.value - 12, 18 * out.value - 11)
+    assert (module.unfolded_size(out), out.firings) == (24 * out.value - 12, 18 * out.value - 11)
 
 
 def test_s4_no_node_of_a_copy_fires_twice() -> None:

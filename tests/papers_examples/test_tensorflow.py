@@ -107,7 +107,7 @@ def test_digits_are_learnt() -> None:
     assert losses[0] == pytest.approx(np.log(10)) and losses[-1] < 0.3
     for k in range(100, 300):
         module.step(k)
-    assert int(module.right()) > 0.95 * len(module.digits()[3])
+    assert int(module.count_correct()) > 0.95 * len(module.digits()[3])
 
 
 def bits(module: ModuleType) -> list[bytes]:
@@ -158,7 +158,7 @@ def test_momentum_is_that_of_the_library() -> None:
     """The momentum of the program has the bits of the library's."""
     module = load("momentum")
     module.main(30)
-    assert plain(module.w) == plain(module.of_the_library(30))
+    assert plain(module.w) == plain(module.library_weights(30))
 
 
 @pytest.mark.full
@@ -166,7 +166,7 @@ def test_a_pipeline_resumes() -> None:
     """A pipeline that is interrupted after any number of steps begins at the last saved one, and ends with the same
     bits."""
     module = load("pipeline")
-    ends = [module.broken_off(after) for after in range(20)]
+    ends = [module.interrupt_and_resume(step) for step in range(20)]
     assert [first for first, *_ in ends] == [after - after % 5 for after in range(20)]
     assert len({(slope, offset) for _, slope, offset in ends}) == 1
     assert module.main.run(21).status == "Trapped"
@@ -177,7 +177,7 @@ def test_only_rows_of_the_sentence_change() -> None:
     """Words that are not in the sentence keep their vectors, and their state in Adagrad."""
     module = load("embedding")
     module.main(module.SENTENCE)
-    first, seen = np.asarray(module.first()), set(module.SENTENCE)
+    first, seen = np.asarray(module.initial_vectors()), set(module.SENTENCE)
     for k, shard in enumerate(module.words.shards):
         squares = np.asarray(module.optimizer.slots[shard.name]["squares"])
         moved = np.any(np.asarray(shard) != first[k::3], axis=1)
@@ -197,7 +197,7 @@ def test_sampled_training_learns_the_language() -> None:
     assert float(module.whole(60)) < min(some, other) < max(some, other) < before - 0.1 and some != other
 
 
-SPANS: dict[str, Callable[[int], int]] = {"mapped": lambda n: 5 * n + 21, "folded": lambda n: 20 * n + 9}
+SPANS: dict[str, Callable[[int], int]] = {"map_rounds": lambda n: 5 * n + 21, "fold_rounds": lambda n: 20 * n + 9}
 
 
 @pytest.mark.parametrize("name", SPANS)

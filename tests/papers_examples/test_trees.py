@@ -16,9 +16,9 @@ FOLDER = Path(tl.__file__).resolve().parent / "papers_examples" / "recursion"
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 sys.path.insert(0, str(FOLDER))  # before the folder of another tree_lstm.py
 
-from sentiment_trees import balanced, batches, chain, main, trees_of, value  # type: ignore[import-not-found] # noqa: E402
+from sentiment_trees import balanced_tree, batches, build_trees, chain_tree, main, value  # type: ignore[import-not-found] # noqa: E402
 from tree_lstm import TreeLSTM  # type: ignore[import-not-found] # noqa: E402
-from tree_rnn import FORMS, TreeRNN, trained  # type: ignore[import-not-found] # noqa: E402
+from tree_rnn import FORMS, TreeRNN, train  # type: ignore[import-not-found] # noqa: E402
 
 NETS = [TreeRNN, TreeLSTM]
 
@@ -45,14 +45,14 @@ def test_trees_follow_their_rule() -> None:
         values = [value(trees, node) for node in range(len(trees.left))]
         assert trees.label.tolist() == [1 + int(np.sign(each)) for each in values]
         assert main(trees) == sum(values[root] for root in trees.roots)
-    assert value(trees_of([("not", ("very", "good"))]), 4) == -2
+    assert value(build_trees([("not", ("very", "good"))]), 4) == -2
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("net", NETS)
 def test_forms_agree(net: Callable[..., Any]) -> None:
     """The forms agree on batches of five trees, and on one tree of one word."""
-    for trees in (*batches(seed=5, count=1, most=5), trees_of(["good"])):
+    for trees in (*batches(seed=5, count=1, max_words=5), build_trees(["good"])):
         check_forms(net(seed=2), trees)
 
 
@@ -65,7 +65,7 @@ def test_a_form_without_gradients_is_caught() -> None:
             return super().loss_of_all(tl.stop_gradient(states), trees)
 
     with pytest.raises(AssertionError, match="cells"):
-        check_forms(Broken(), chain(3))
+        check_forms(Broken(), chain_tree(3))
 
 
 def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
@@ -88,7 +88,7 @@ def plain_loss(net: Any, weights: list[Any], trees: Any) -> float:
 @pytest.mark.full
 def test_gradients_agree_with_differences() -> None:
     """The loss is that of NumPy, and in random directions it changes as the gradient says."""
-    net, (trees,) = TreeRNN(seed=4), batches(seed=6, count=1, most=5)
+    net, (trees,) = TreeRNN(seed=4), batches(seed=6, count=1, max_words=5)
     loss, slopes = net.slopes("recursion")(trees)
     weights = [np.asarray(variable) for variable in net.variables]
     assert float(loss) == pytest.approx(plain_loss(net, weights, trees), rel=1e-12)
@@ -109,7 +109,7 @@ def test_spans_grow_with_depth_or_size() -> None:
     net = TreeRNN()
 
     def spans(function: Any) -> list[int]:
-        return [int(function.run(balanced(depth)).stats.span) for depth in (1, 2, 3)]
+        return [int(function.run(balanced_tree(depth)).stats.span) for depth in (1, 2, 3)]
 
     assert np.diff(spans(net.recursion)).tolist() == [12, 12]
     assert np.diff(spans(net.slopes("recursion"))).tolist() == [26, 26]
@@ -121,7 +121,9 @@ def test_spans_grow_with_depth_or_size() -> None:
 def test_one_graph_for_all_trees() -> None:
     """The recursion is traced once. Without it there is a graph for each batch, which grows with the batch."""
     net = TreeRNN()
-    sizes = [[len(getattr(net, form).run(trees).graph.nodes) for trees in (chain(2), chain(4))] for form in FORMS]
+    sizes = [
+        [len(getattr(net, form).run(trees).graph.nodes) for trees in (chain_tree(2), chain_tree(4))] for form in FORMS
+    ]
     assert [small == large for small, large in sizes] == [True, True, True, False]
 
 
@@ -129,7 +131,7 @@ def test_one_graph_for_all_trees() -> None:
 @pytest.mark.parametrize("net", NETS)
 def test_the_loss_falls(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""
-    actual = trained(net(), 2)
+    actual = train(net(), 2)
     assert actual[1] < actual[0]
 
 

@@ -232,16 +232,16 @@ def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
             self.at = step
             super().begin(worker, step)
 
-        def next(self) -> tuple[int, int, Any]:
-            worker, _, result = super().next()
+        def next_result(self) -> tuple[int, int, Any]:
+            worker, _, result = super().next_result()
             return worker, self.at, result
 
-    def takes(worker: int, step: int) -> float:
+    def duration(worker: int, step: int) -> float:
         return 2.5 if worker == 3 else 1.0
 
-    assert workers.serve(workers.Clock(takes), 10, 9) == (90, 4, 0)
+    assert workers.serve(workers.Clock(duration), 10, 9) == (90, 4, 0)
     right = weights(workers)
-    assert workers.serve(Untagged(takes), 10, 9) == (90, 0, 0)
+    assert workers.serve(Untagged(duration), 10, 9) == (90, 0, 0)
     assert weights(workers) != approximately(right)
 
 

@@ -142,7 +142,7 @@ def test_folding_helpers_loses_nothing() -> None:
     view = collapse_clusters(whole, [each.name for each in whole.root.walk() if each.kind == "scope"])
     assert list(place_violations(whole, view)) == []
     titles = [box.title for box in view.boxes.values()]
-    assert {"leaf", "combined", "guess"} <= set(titles)
+    assert {"leaf", "combine", "guess"} <= set(titles)
 
 
 class Dense:

@@ -138,7 +138,7 @@ def l2hmc(*operands: Any) -> Any:
     sampler, nets = object.__new__(paper.Sampler), [object.__new__(paper.Net) for _ in range(2)]
     for net, weights in zip(nets, (operands[:6], operands[6:12]), strict=True):
         net.a, net.b, net.time, net.inner, net.out, net.gain = weights
-    (sampler.of_v, sampler.of_x), sampler.log_step, sampler.random = nets, operands[12], Drawn(v, coin)
+    (sampler.momentum_net, sampler.position_net), sampler.log_step, sampler.random = nets, operands[12], Drawn(v, coin)
     there, chance, _ = sampler.step(x)
     return paper.objective(x, there, chance)
 

@@ -81,7 +81,7 @@ class NetworkBug(NamedTuple):
 NETWORK_BUGS = {
     "TreeLSTM": NetworkBug(
         ("recursion/tree_lstm.py", "recursion/tree_rnn.py", "recursion/sentiment_trees.py"),
-        (("sigmoid(hold) * c_right", "sigmoid(hold) * c_left"),),
+        (("sigmoid(g) * c_right", "sigmoid(g) * c_left"),),
         TREES,
         "",
         "9 F2",
