@@ -65,6 +65,8 @@ from .staging import (
 
 MAX_INLINED = 20
 """The largest depth of inlined calls."""
+LATE_READERS = (ast.Try, ast.With, ast.FunctionDef, ast.Lambda)
+"""Nodes whose code may read variables of a function after a `return`."""
 
 
 @dataclass
@@ -249,7 +251,10 @@ class ProgramFunctions(Staging):
                 raise NotSpeculable("a nested function has a global variable with the name of a local one")
             names, numbers = names | outer.local_names, outer.numbers + numbers
         hidden = frozenset() if outer is None else outer.hidden_names | scope.local_names & outer.local_names
-        self.stack.append(FunctionFrame(function, names, numbers, hidden, passes_exceptions))
+        returns_at_once = outer is None and not any(
+            part is not node and isinstance(part, LATE_READERS) for part in ast.walk(node)
+        )
+        self.stack.append(FunctionFrame(function, names, numbers, hidden, passes_exceptions, returns_at_once))
         try:
             if isinstance(node, ast.Lambda):
                 value = self.evaluate(node.body)

@@ -140,6 +140,8 @@ class FunctionFrame(NamedTuple):
     hide."""
     passes_exceptions: bool = False
     """Whether a caller may catch its exceptions in the graph."""
+    returns_at_once: bool = False
+    """Whether nothing reads its variables after a `return`, since it has no `try`, `with` or nested function."""
 
 
 class Restart(BaseException):
@@ -917,12 +919,18 @@ class Staging:
     ) -> StagedValue:
         """Merge the values and states at the ends of two branches. A branch that never ends has None."""
         branches = [None if end is None else {_BRANCH_VALUE: end[0], **self._entries(end[1])} for end in ends]
+        running = [None if end is None or self._has_returned(end[1]) else end[1] for end in ends]
         keys = dict.fromkeys(key for branch in branches if branch is not None for key in branch)
         pairs: list[tuple[Any, Any]] = []
         merged: dict[Any, tuple[Layout, list[Any]]] = {}
         for key in keys:
             values = [None if branch is None else branch.get(key, MISSING_VALUE) for branch in branches]
-            merged[key] = self._merge_values(values, regions, pairs)
+            if key[0] == "variable" and running == [None, None]:
+                values = [start.variables.get(key[1])] * 2
+            elif key[0] == "variable":
+                values = [None if state is None else value for state, value in zip(running, values, strict=True)]
+            if values != [None, None]:
+                merged[key] = self._merge_values(values, regions, pairs)
         results: list[Any] = []
         if pairs or any(inner.nodes for inner in regions):
             results = self._emit_cond(region, predicate, regions, pairs)
@@ -933,6 +941,12 @@ class Staging:
         count = len(start.new_objects)  # an exception may leave others behind
         self.state.new_objects = tuple(map(NewObject.merge, states[0].new_objects[:count], states[-1].new_objects))
         return value
+
+    def _has_returned(self, state: StagedState) -> bool:
+        """Whether the function has returned, and nothing reads its variables any more."""
+        layout = state.exit.layout
+        is_return = isinstance(layout, ConstantLayout) and layout.value == RETURN
+        return is_return and bool(self.stack) and self.stack[-1].returns_at_once
 
     def _merge_values(
         self,

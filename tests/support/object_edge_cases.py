@@ -1,6 +1,6 @@
 """Edge cases of objects and state: what an exact graph is hard for, made as scenarios are (`object_scenarios`)."""
 
-# ruff: noqa: B905, E731, E741, C416, PLE0101
+# ruff: noqa: B905, E731, E741, C416, PLE0101, RET504
 
 from __future__ import annotations
 
@@ -1466,6 +1466,47 @@ def int_keys_of_empty_dicts(speculate):
         return k in table, table.get(k, 5)
 
     return find, [({}, 1 + k % 2) for k in range(6)] + [({"a": 1}, 1), ({1: 2}, 1), ({1: 2}, 3), ({1: 2, 3: 4}, 3)]
+
+
+@edge_case
+def variable_of_a_branch_in_finally(speculate):
+    class Log:
+        def __init__(self):
+            self.total = 0
+
+    @speculate
+    def f(log, n):
+        step = 1
+        try:
+            if n > 3:
+                step = n
+                return n
+            step = 2 * n
+            return -n
+        finally:
+            log.total += step
+
+    log = Log()
+    return f, [(log, n) for n in range(9)]
+
+
+@edge_case
+def variables_of_different_returns(speculate):
+    @speculate
+    def f(items, n):
+        found = position = None
+        for item in items:
+            label = "small" if item < n else item
+            if item == n:
+                found = [item]
+                return found
+            if item > 2 * n:
+                position = (item, label)
+                return position
+            found = item
+        return found
+
+    return f, [([3, 1, n % 5, 9, 40], n) for n in range(12)]
 
 
 ALL = {

@@ -21,6 +21,7 @@ from tagloom.interp.speculation import (
     numpy_arrays,
     object_operations,
     patterns,
+    program_functions,
     speculative_function,
     staging,
 )
@@ -46,6 +47,10 @@ def _unchecked_assumptions(patch: MonkeyPatch) -> None:
             raise Unreachable
 
     patch.setattr(Generation, "check", check)
+
+
+def _variables_end_at_returns(patch: MonkeyPatch) -> None:
+    patch.setattr(program_functions, "LATE_READERS", ())
 
 
 def _unchecked_overflow(patch: MonkeyPatch) -> None:
@@ -647,6 +652,7 @@ OBJECT_TWINS = {
     "unordered attributes": Twin(_unordered_attributes, "tree_copy"),
     "unassigned attributes": Twin(_unassigned_attributes, "init_reads_unassigned"),
     "constant class attributes": Twin(_constant_class_attributes, "class_attribute_changes"),
+    "variables end at returns": Twin(_variables_end_at_returns, "variable_of_a_branch_in_finally"),
     "no cleanup": Twin(_no_cleanup, "finally_runs"),
     "cleanup hides exits": Twin(_cleanup_hides_exits, "finally_return"),
     "lost lines": Twin(_lost_lines, "printed_numbers"),
