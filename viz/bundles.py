@@ -3,24 +3,28 @@
 A call site has a `call` for each argument and a `return` for each result; a loop has an enter, a merge, a switch, a
 next_iteration and an exit for each variable. In networks, most of these carry weights that nothing changes. Each bundle
 becomes one box: a call site, the parameters of a function, the invariants of a loop, and its other variables at each
-gate. Ops whose results only one op takes are one box with it, an expression. `collapse.fold_bundles` draws them;
-nothing here changes the graph.
+gate. Ops whose results only one op takes are one box with it, an expression. Equal expressions of values from the same
+boxes, for the same boxes, are one box, too: a series, such as the updates of all weights. `collapse.fold_bundles` draws
+bundles; nothing here changes the graph.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.tag import ENVIRONMENT, Site
-from .labels import MAX_EXPRESSION_LENGTH, NodeLabels, abbreviate_list, phase_title, short_name
+from .labels import MAX_EXPRESSION_LENGTH, OMISSION, NodeLabels, abbreviate_list, phase_title, short_name
 from .style import kind_of
 from .view import EXPRESSION_KINDS, Box, BoxKind, Bundle, View
 
 MAX_NAMES_LENGTH = 20
 """The most characters of the names in the title of a bundle; the others are counted."""
+
+MIN_SERIES = 3
+"""The least expressions in a series."""
 
 BLOCK_SIZES = (3, 6, 12, 24)
 """The most boxes in a block of each granularity, the boxes of bundles counted as one each."""
@@ -51,8 +55,8 @@ class _BundleFinder:
         self.cluster_of = {
             int(name[1:]): cluster.name for cluster in view.root.walk() for name in cluster.boxes if name[0] == "n"
         }
-        self.bundled_nodes = set[int]()
-        """The nodes that are in a bundle."""
+        self.place_of = dict[int, int]()
+        """The first node of the bundle of each node that is in one."""
 
     def find_all(self, view: View) -> Iterator[Bundle]:
         bundles = [
@@ -77,7 +81,7 @@ class _BundleFinder:
         """The bundle of these nodes; none for a single node."""
         members = sorted(numbers)
         if len(members) > 1:
-            self.bundled_nodes.update(members)
+            self.place_of |= dict.fromkeys(members, members[0])
             names = ", ".join(str(self.graph.nodes[number]) for number in members)
             box = Box(f"g{members[0]}", kind, title, subtitle, f"{tooltip or title}: {names}")
             subject = f"{self.graph.nodes[members[0]]}+{len(members) - 1}"
@@ -87,7 +91,7 @@ class _BundleFinder:
         """The free nodes of an op by cluster and key."""
         groups: dict[object, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
-            if node.op == op and number not in self.bundled_nodes:
+            if node.op == op and number not in self.place_of:
                 groups.setdefault((self.cluster_of[number], key(number)), []).append(number)
         return list(groups.values())
 
@@ -140,7 +144,7 @@ class _BundleFinder:
         cluster = self.cluster_of[next_iteration]
         if consumers != {merge.node} or not enters or any(self.cluster_of[gate] != cluster for gate in gates):
             return []
-        return [] if self.bundled_nodes.intersection(gates) else list(dict.fromkeys(gates))
+        return [] if not self.place_of.keys().isdisjoint(gates) else list(dict.fromkeys(gates))
 
     def loop_heads(self) -> Iterator[Bundle]:
         """Where the variables of a loop begin each iteration: their enters and merges."""
@@ -160,7 +164,7 @@ class _BundleFinder:
                 edge.node
                 for edge in edges
                 if self.is_op(edge.node, "back")
-                and edge.node not in self.bundled_nodes
+                and edge.node not in self.place_of
                 and self.cluster_of[edge.node] == cluster
             }
             yield from self.bundle(
@@ -176,7 +180,7 @@ class _BundleFinder:
             for edge in output.edges
             if self.is_op(edge.node, "merge") and self.cluster_of[edge.node] == self.cluster_of[number]
         )
-        return [consumer for consumer in consumers if consumer not in self.bundled_nodes]
+        return [consumer for consumer in consumers if consumer not in self.place_of]
 
     def parameters(self) -> Iterator[Bundle]:
         """The entry merges of each function, in each phase."""
@@ -184,7 +188,7 @@ class _BundleFinder:
         entering += [output for node in self.graph.nodes if node.op == "call" for output in node.outputs]
         consumers = {edge.node for output in entering for edge in output.edges if self.is_op(edge.node, "merge")}
         groups: dict[str, list[int]] = {}
-        for number in sorted(consumers - self.bundled_nodes):
+        for number in sorted(consumers - self.place_of.keys()):
             groups.setdefault(self.cluster_of[number], []).append(number)
         for numbers in groups.values():
             function = self.graph.nodes[numbers[0]].function
@@ -206,7 +210,7 @@ class _BundleFinder:
         """The merges of the results of a cond, which lowering numbers one after the other."""
         run: list[int] = []
         for number, node in enumerate(self.graph.nodes):
-            if node.op != "merge" or number in self.bundled_nodes:
+            if node.op != "merge" or number in self.place_of:
                 continue
             last = run[-1] if run else -1
             if not (run and number == last + 1 and self.is_in_same_cluster(number, last)):
@@ -224,7 +228,7 @@ class _BundleFinder:
         """Ops in a cluster, each but the last of which sends its result to the next ones alone."""
         texts, members, boxes = dict[int, str](), dict[int, list[int]](), view.boxes
         for number, node in enumerate(self.graph.nodes):
-            if kind_of(node.op) not in EXPRESSION_KINDS or number in self.bundled_nodes:
+            if kind_of(node.op) not in EXPRESSION_KINDS or number in self.place_of:
                 continue
             inner = dict[int, str]()
             for port in range(len(node.ports) - node.has_trigger):
@@ -235,9 +239,34 @@ class _BundleFinder:
                         inner = trial
             texts[number] = self.labels.expression(number, inner)
             members[number] = [number, *chain.from_iterable(members.pop(operand) for operand in inner)]
-        for number, numbers in members.items():
+        for series in self.series(members):
+            number = series[0]
             kind, subtitle = kind_of(self.graph.nodes[number].op), boxes[f"n{number}"].subtitle
-            yield from self.bundle(kind, numbers, texts[number], subtitle)
+            numbers = chain.from_iterable(members[each] for each in series)
+            yield from self.bundle(kind, numbers, count_alike(texts[number], len(series)), subtitle)
+
+    def series(self, members: Mapping[int, Sequence[int]]) -> Iterator[Sequence[int]]:
+        """The expressions, by their last nodes, in groups: those of a series, and each other one alone. `members` has
+        the nodes of each."""
+        place_of = self.place_of | {node: number for number, numbers in members.items() for node in numbers}
+        groups: dict[object, list[int]] = {}
+        for number, numbers in members.items():
+            groups.setdefault(self.series_key(number, numbers, place_of), []).append(number)
+        for group in groups.values():
+            yield from [group] if len(group) >= MIN_SERIES else ([number] for number in group)
+
+    def series_key(self, number: int, numbers: Sequence[int], place_of: Mapping[int, int]) -> object:
+        """What the expressions of a series have in common: cluster, ops, and the boxes before and after them."""
+        nodes = [self.graph.nodes[member] for member in numbers]
+        ports = [Edge(member, port) for member in numbers for port in range(len(self.graph.nodes[member].ports))]
+        sources = {source.node for port in ports for source in self.sources.get(port, ())}
+        edges = chain.from_iterable(output.edges for output in self.graph.nodes[number].outputs)
+        return (
+            self.cluster_of[number],
+            tuple((node.op, node.attributes) for node in nodes),
+            frozenset(place_of.get(source, source) for source in sources.difference(numbers)),
+            frozenset(place_of.get(edge.node, edge.node) for edge in edges),
+        )
 
     def has_only_consumer(self, number: int, consumer: int) -> bool:
         """Whether the only edge of a node leads to a node of its cluster."""
@@ -246,7 +275,7 @@ class _BundleFinder:
 
     def results(self) -> Iterator[Bundle]:
         """The returns to the environment, and the results."""
-        returns = [number for number in dict.fromkeys(self.graph.results) if number not in self.bundled_nodes]
+        returns = [number for number in dict.fromkeys(self.graph.results) if number not in self.place_of]
         groups: dict[str, list[int]] = {}
         for number in returns:
             groups.setdefault(self.cluster_of[number], []).append(number)
@@ -375,8 +404,9 @@ class _BlockFinder:
         name = abbreviate_names(short_name(self.graph.nodes[number].name) for number in numbers)
         if kind != "merge":
             sink = max(numbers)
+            sinks = [number for number in numbers if not set(members).issuperset(self.consumers(number))]
             formula = self.labels.nested_expression(sink, {*members}, MAX_EXPRESSION_LENGTH)
-            return formula, short_name(self.graph.nodes[sink].name)
+            return count_alike(formula, len(sinks)), short_name(self.graph.nodes[sink].name)
         predicates = [
             source
             for number in members
@@ -404,3 +434,12 @@ def abbreviate_names(names: Iterable[str]) -> str:
     'steps, w, b, \u2026 3 more'
     """
     return abbreviate_list(sorted(names, key=lambda name: name.startswith("trigger")), MAX_NAMES_LENGTH)
+
+
+def count_alike(formula: str, count: int) -> str:
+    """The title of a box for several expressions: the first one, and the number of the others.
+
+    >>> count_alike("w - rate * slope", 1), count_alike("w - rate * slope", 9)
+    ('w - rate * slope', 'w - rate * slope, \u2026 8 more')
+    """
+    return formula if count <= 1 else f"{formula}, {OMISSION} {count - 1} more"

@@ -130,8 +130,8 @@ def middle_iterations(cluster: Cluster) -> Iterator[list[Cluster]]:
     """For each loop with many iterations in a cluster, the iterations between the first few and the last."""
     loops: dict[str, list[Cluster]] = {}
     for inner in cluster.clusters:
-        if inner.series:
-            loops.setdefault(inner.series, []).append(inner)
+        if inner.loop:
+            loops.setdefault(inner.loop, []).append(inner)
     return (iterations[FIRST_ITERATIONS:-1] for iterations in loops.values() if len(iterations) > MAX_ITERATIONS)
 
 
@@ -152,7 +152,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
 
 def cluster_names(cluster: Cluster) -> set[str]:
     """The names by which users refer to a cluster."""
-    names = {cluster.subject, cluster.series} - {""}
+    names = {cluster.subject, cluster.loop} - {""}
     return names | {name.rpartition(".")[2] for name in names}
 
 

@@ -156,7 +156,7 @@ class _UnfoldedGraph:
             is_loop = open_tag.site.kind == "loop"
             kind: ClusterKind = "loop" if is_loop else "function"
             self.clusters[open_tag] = parent.add_cluster(kind, title, f"activation {open_tag}", str(open_tag))
-            self.clusters[open_tag].series = str(open_tag.site) if is_loop else ""
+            self.clusters[open_tag].loop = str(open_tag.site) if is_loop else ""
         return self.clusters[tag]
 
     def tags_without_cluster(self, tag: Tag) -> Iterator[Tag]:

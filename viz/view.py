@@ -161,8 +161,8 @@ class Cluster:
     tooltip: str = ""
     subject: str = ""
     """The name that users type for its function or loop: `fib`, `fib.loop`."""
-    series: str = ""
-    """The loop whose iteration it is, if any; the iterations of one loop share the series."""
+    loop: str = ""
+    """The site of the loop whose iteration it is, if any."""
     boxes: dict[str, Box] = field(default_factory=dict)
     same_rank: list[str] = field(default_factory=list)
     """The boxes that are laid out side by side, from left to right."""

@@ -73,8 +73,79 @@ def test_graphs_that_break_rules_have_bundles(graph: Graph) -> None:
         for bundle in whole.bundles:
             assert len(cluster.boxes.keys() & set(bundle.members)) in (0, len(bundle.members))
     assert list(place_violations(whole, fold_bundles(whole))) == []
+    assert list(series_violations(whole)) == []
     for granularity, size in enumerate(bundles.BLOCK_SIZES, 1):
         assert list(block_violations(graph, select_blocks(whole, granularity), size)) == []
+
+
+def series_violations(whole: View) -> Iterator[str]:
+    """The results of a bundle of ops all go to the same boxes, and come from the same boxes if there are several; its
+    title counts them."""
+    bundled = fold_bundles(whole)
+    for bundle in filter(bundles.is_expression, whole.bundles):
+        outgoing = [
+            arrow for arrow in whole.arrows if arrow.tail in bundle.members and arrow.head not in bundle.members
+        ]
+        incoming = [
+            arrow for arrow in whole.arrows if arrow.head in bundle.members and arrow.tail not in bundle.members
+        ]
+        ends = {arrow.tail for arrow in outgoing}
+        heads = {frozenset(bundled.place_of(arrow.head) for arrow in outgoing if arrow.tail == end) for end in ends}
+        if len(heads) > 1:
+            yield f"{bundle.subject} sends its results to {heads}"
+        if len(ends) > 1:
+            tails = {bundled.place_of(arrow.tail) for arrow in incoming}
+            if any(len([a for a in incoming if bundled.place_of(a.tail) == tail]) < len(ends) for tail in tails):
+                yield f"{bundle.subject} has results without an operand of {tails}"
+            if len(ends) < bundles.MIN_SERIES or not bundle.box.title.endswith(f"{len(ends) - 1} more"):
+                yield f"{bundle.box.title} stands for {len(ends)} results"
+
+
+def descent(count: int) -> Graph:
+    """The graph of a step of gradient descent on the sum of the squares of some variables."""
+    weights = [tl.Variable(float(k), name=f"w{k}") for k in range(count)]
+
+    @tl.function
+    def step(rate: tl.float64) -> None:
+        slopes = tl.grad(lambda: sum((weight * weight for weight in weights), 0.0), weights)()
+        for weight, slope in zip(weights, slopes, strict=True):
+            weight.assign_sub(rate * slope)
+
+    return step.graph
+
+
+@tl.function
+def square(x: tl.int64) -> tl.int64:
+    return x * x
+
+
+@tl.function
+def calls(x: tl.int64) -> tuple[tl.int64, tl.int64, tl.int64]:
+    """Equal expressions before three calls, and after them."""
+    return square(x - 1) + 1, square(x - 1) + 1, square(x - 1) + 1
+
+
+def test_updates_of_weights_are_a_series() -> None:
+    """Three updates of weights, or more, are one box; two are two. Operands and results of different calls are none."""
+    for count, expected in ((2, 2), (3, 1), (5, 1)):
+        view = graph_view(descent(count))
+        formulas = [title for title in titles(fold_bundles(view), "arithmetic") if " - rate * " in title]
+        assert len(formulas) == expected and list(series_violations(view)) == []
+        assert [title.endswith(f", … {count - 1} more") for title in formulas] == [count >= 3] * expected
+    assert not any("more" in title for title in titles(fold_bundles(graph_view(calls.graph)), "arithmetic"))
+
+
+@pytest.mark.parametrize("twin", ["operands", "consumers"])
+def test_a_series_of_unlike_expressions_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin that joins expressions of values from other boxes, or for other boxes, is caught."""
+    sound: Any = bundles._BundleFinder.series_key
+    kept_parts = {"operands": (0, 1, 3), "consumers": (0, 1, 2)}[twin]
+    monkeypatch.setattr(
+        bundles._BundleFinder,
+        "series_key",
+        lambda self, *given: tuple(sound(self, *given)[part] for part in kept_parts),
+    )
+    assert list(series_violations(graph_view(calls.graph)))
 
 
 def block_violations(graph: Graph, selected: View, size: int) -> Iterator[str]:
