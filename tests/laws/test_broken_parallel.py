@@ -87,7 +87,7 @@ def keep_traps_of_one_core(patch: MonkeyPatch) -> None:
 
 
 HEAVY = pytest.mark.heavy
-MESSAGE = "read_message(a, r, mem, message_address(c, sender, core, number), sender, header)"
+MESSAGE = "read_message(a, r, mem, message, sender, header)"
 ABOVE, WHEN = "poke(mem, target + FrameHeader.PARENT", "poke(mem, target + FrameHeader.ITERATION"
 TWINS = (
     python_twin("the counts of one core only", count_one_core),

@@ -107,7 +107,7 @@ def run_on_workers(
     state = first_state(job.graph, admitted_arguments, options.schedule, options.seed, options.k, options.world)
     share = worker_limits(limits, worker_count, has_processes=cluster.kind != "network")
     if cluster.kind in fast_clusters and can_compile_workers(job.graph, options, limits, placement):
-        machine: WorkerMachine = FastMachine(state, worker_count, share)
+        machine: WorkerMachine = FastMachine(state, worker_count, share, placement.ranks)
     else:
         has_timeline = options.timeline or options.keep is not None
         machine = ReferenceMachine(state, worker_count, share, options.seed, placement.ranks, has_timeline)
@@ -126,13 +126,13 @@ def run_on_workers(
 
 
 def can_compile_workers(graph: Graph, options: RunOptions, limits: Limits, placement: WorkerPlacement) -> bool:
-    """Whether compiled workers can make a run. They have no exact limits on firings and tokens, no timeline and no
-    devices, write no checkpoints to files, and the depth of their tags is bounded."""
-    if limits.firings is not None or limits.tokens is not None or limits.depth > MAX_DEPTH or placement.devices:
+    """Whether compiled workers can make a run. They have no exact limits on firings and tokens and no timeline, write
+    no checkpoints to files, and the depth of their tags is bounded."""
+    if limits.firings is not None or limits.tokens is not None or limits.depth > MAX_DEPTH:
         return False
     if options.timeline or options.keep is not None or options.checkpoint is not None or options.resume is not None:
         return False
-    return supports_fast_workers(graph)
+    return supports_fast_workers(graph, placement.ranks)
 
 
 def open_checkpoint(

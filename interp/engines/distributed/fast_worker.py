@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ....core.errors import TagloomError, Usage
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
@@ -28,7 +30,7 @@ from ...records.documents import TagTable
 from ..fast.host_firings import HostDelivery
 from ..fast.layout import Register
 from ..fast.parallel.run import BURST_TOKENS, CoreTrap, ParallelRun
-from ..fast.parallel.store import CoreStore, supports_parallel_run
+from ..fast.parallel.store import CoreStore, supports_parallel_run, supports_placement
 from ..fast.shared_memory import CoreLine, MessageKind, MessageWord, SharedLine, fill_ring, read_ring, ring_length
 from ..jit.cache import numba_unavailable
 from ..limits import Limits
@@ -57,6 +59,8 @@ TOKENS_PER_STEP = 1000
 """The tokens that a compiled worker delivers where another makes a step; both take some 10 us."""
 MAX_RUNS_PER_TURN = 64
 """The most runs of the core in a turn: traps and growing arrays interrupt it."""
+MAX_BATCH_MESSAGES = 1500
+"""The most messages for a worker with which a turn goes on: 96 kB, since Ray takes another, slower way from 100 kB."""
 MAX_REQUEST_TURNS = 20
 """The most turns that a busy worker keeps a request, if the requester could ask another worker."""
 MAX_BACKOFF = 64
@@ -73,13 +77,15 @@ class FastWorker:
         worker_count: int,
         limits: Limits,
         epoch: int = 0,
+        ranks: Sequence[int | None] = (),
         *,
         tokens_per_step: int = 1,
     ) -> None:
-        """`limits` are this worker's share. It takes part in epochs after `epoch`."""
+        """`limits` are this worker's share. It takes part in epochs after `epoch`. `ranks` are the ranks of the
+        `WorkerPlacement`, if the program has devices."""
         self.rank, self._worker_count = links.rank, worker_count
         self.channels = Channels(links, epoch)
-        self._graph, self._limits, self._tokens_per_step = graph, limits, tokens_per_step
+        self._graph, self._limits, self._ranks, self._tokens_per_step = graph, limits, ranks, tokens_per_step
         self._other_ranks = [rank for rank in range(worker_count) if rank != self.rank]
         self._load(None)
 
@@ -87,15 +93,19 @@ class FastWorker:
         """Continue from these stores, or begin with empty ones."""
         self._run = ParallelRun(State(self._graph, None), self._limits, self._worker_count)
         self._words, self._store = self._run.shared_words, self._run.stores[self.rank]
+        self._store.place_nodes(self._ranks)
         self._unread_rows = {rank: deque[WordArray]() for rank in self._other_ranks}
         """The messages that have arrived and are not in a ring, by sender."""
+        self._unsent_rows: dict[int, list[WordArray]] = {rank: [] for rank in self._other_ranks}
+        """The messages of this turn, by receiver."""
         self._words[CACHE_LINE_WORDS : (1 + self._worker_count) * CACHE_LINE_WORDS : CACHE_LINE_WORDS] = 0
         """No core is idle as far as this one knows: the driver finds out when the run is over."""
         if document is not None:
             read_store(document, self._run, self._store)
             for sender, rows in document["unread"]:
                 self._unread_rows[sender].append(rows)
-            if not any(len(opening_rows(rows)) for _, rows in document["unread"]):  # one has met the request
+            openings = (opening_rows(rows) for _, rows in document["unread"])
+            if not any(rows[:, MessageWord.TARGET].any() for rows in openings):  # one has met the request
                 self._request_again()
         self.is_paused = self.is_stopped = False
         """Whether the driver has paused this worker, and whether it has reached a limit."""
@@ -127,6 +137,7 @@ class FastWorker:
             self._handle(sender, message)
         if self.can_step:
             self._run_core(max_steps * self._tokens_per_step)
+            self._send_messages()
         if self.can_step:
             self._answer_requests()
             self._ask_for_work()
@@ -183,12 +194,12 @@ class FastWorker:
         for _ in range(MAX_RUNS_PER_TURN):
             self._fill_rings()
             self._run.run_bursts(self._store, max((last_step - int(registers[Register.STEPS])) // burst, 1))
-            self._send_messages()
+            is_batch_full = self._take_messages() >= MAX_BATCH_MESSAGES
             if self._run.end_reason == "quiet":  # the only core of a run
                 self._run.withdraw_stop()
             elif self._run.end_reason is not None:
                 self._stop(self._run.end_reason)
-            if registers[Register.STEPS] >= last_step or self.is_idle:
+            if registers[Register.STEPS] >= last_step or is_batch_full or self.is_idle:
                 return
 
     def _stop(self, reason: str) -> None:
@@ -205,12 +216,19 @@ class FastWorker:
                     unread_rows.appendleft(rows[count:])
                     break
 
+    def _take_messages(self) -> int:
+        """Take the messages out of the rings to other cores; returns how many one of them gets in this turn."""
+        for receiver, rows in self._unsent_rows.items():
+            if ring_length(self._words, self.rank, receiver):
+                rows.append(read_ring(self._words, self.rank, receiver))
+        return max((sum(map(len, rows)) for rows in self._unsent_rows.values()), default=0)
+
     def _send_messages(self) -> None:
-        """Send the messages in the rings to other cores."""
-        for receiver in self._other_ranks:
-            rows = read_ring(self._words, self.rank, receiver)
-            if len(rows):
-                self.channels.send(receiver, CoreMessages(rows))
+        """Send the messages of this turn."""
+        for receiver, rows in self._unsent_rows.items():
+            if rows:
+                self.channels.send(receiver, CoreMessages(np.concatenate(rows)))
+                rows.clear()
 
     # Requests for activations
 
@@ -251,31 +269,34 @@ class FastWorker:
 # What the driver does with compiled workers
 
 
-def supports_fast_workers(graph: Graph) -> bool:
-    """Whether compiled workers can run a graph: one without effects, cells, random numbers and arrays, which is not too
-    large for an image. Without numba, they can run none."""
+def supports_fast_workers(graph: Graph, ranks: Sequence[int | None] = ()) -> bool:
+    """Whether compiled workers can run a graph with its nodes on these workers: one without effects, cells, random
+    numbers and arrays, which is not too large for an image. Without numba, they can run none."""
     if numba_unavailable() is not None:
         return False
     try:
-        return supports_parallel_run(cached_image(graph, {}))
+        image = cached_image(graph, {})
+        return supports_parallel_run(image) and supports_placement(image, ranks)
     except Usage:
         return False
 
 
-def fast_job(graph: Graph, worker_count: int, share: Limits) -> dict[str, Any]:
-    """The job of every compiled worker of a run: `share` are its limits."""
+def fast_job(graph: Graph, worker_count: int, share: Limits, ranks: Sequence[int | None] = ()) -> dict[str, Any]:
+    """The job of every compiled worker of a run: `share` are its limits, and `ranks` the ranks of the
+    `WorkerPlacement`."""
     return {
         "builder": f"{__name__}:build_fast_worker",
         "graph": graph_to_json(graph),
         "workers": worker_count,
         "limits": {"depth": share.depth, "bytes": share.bytes},
+        "ranks": list(ranks),
     }
 
 
 def build_fast_worker(job: dict[str, Any], links: Links, epoch: int) -> FastWorker:
     """The worker of a job; it takes part in epochs after `epoch`."""
     graph, limits = read_graph(JsonCursor(job["graph"])), Limits(**job["limits"])
-    return FastWorker(graph, links, job["workers"], limits, epoch, tokens_per_step=TOKENS_PER_STEP)
+    return FastWorker(graph, links, job["workers"], limits, epoch, job["ranks"], tokens_per_step=TOKENS_PER_STEP)
 
 
 def first_fast_stores(run: ParallelRun) -> list[Any]:
@@ -287,10 +308,9 @@ def fast_outcome(
     run: ParallelRun, documents: Iterable[Any], error: TagloomError | None, structure: TreeDef, cluster: ClusterUse
 ) -> Outcome:
     """The outcome of a run that ended with these stores. `run` is the parallel run that it began as."""
-    for number, (store, document) in enumerate(zip(run.stores, documents, strict=True)):
+    for store, document in zip(run.stores, documents, strict=True):
         read_store(document, run, store)
-        for sender, rows in document["unread"]:
-            fill_ring(run.shared_words, sender, number, rows=opening_rows(rows))
+        run.unread_openings += (opening_rows(rows) for _, rows in document["unread"])
     return run.build_outcome(error, engine="distributed", structure=structure, cluster=cluster)
 
 

@@ -116,16 +116,16 @@ class FastMachine:
     name = "fast"
     has_timeline = False
 
-    def __init__(self, state: State, worker_count: int, share: Limits) -> None:
+    def __init__(self, state: State, worker_count: int, share: Limits, ranks: Sequence[int | None] = ()) -> None:
         compile_machine(MachineVariant.MULTICORE)  # here, or each worker would compile it, unseen
-        self._state, self._worker_count, self._share = state, worker_count, share
+        self._state, self._worker_count, self._share, self._ranks = state, worker_count, share, ranks
         self._run = ParallelRun(state, share, worker_count)
 
     def job(self) -> dict[str, Any]:
-        return fast_job(self._state.graph, self._worker_count, self._share)
+        return fast_job(self._state.graph, self._worker_count, self._share, self._ranks)
 
     def new_worker(self, links: Links, monitor: LimitMonitor, order: str, epoch: int) -> FastWorker:
-        return FastWorker(self._state.graph, links, self._worker_count, self._share, epoch)
+        return FastWorker(self._state.graph, links, self._worker_count, self._share, epoch, self._ranks)
 
     def first_stores(self) -> list[Any]:
         return first_fast_stores(self._run)

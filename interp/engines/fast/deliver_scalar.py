@@ -23,7 +23,7 @@ from ...image.image import (
 )
 from ...image.opcodes import FIRST_KERNEL, Opcode
 from ..jit.memory import inline_njit, peek, poke, unlikely
-from .delivery_table import DeliveryColumn
+from .delivery_table import DeliveryColumn, NodePlace
 from .frames import (
     FIRST_TRAPPING,
     HAS_JOURNAL,
@@ -139,6 +139,8 @@ def deliver_scalar(a: Any, budget: Any, header: Any) -> Any:
                 if target == 0:
                     if is_too_deep(mem, frame, code, peek(o, MachineOption.DEPTH_LIMIT)):
                         break
+                    if IS_MULTICORE and is_placed_elsewhere(r, row):
+                        break
                     target = open_target(a, r, mem, frame, node, code, header)
                     if HAS_JOURNAL:
                         flags += JournalHead.OPENS_ACTIVATION
@@ -240,6 +242,12 @@ def operands_of(words: Any, frame: Any, port: Any) -> Any:
         operand(words, frame, peek(port, PortColumn.OPERAND_1)),
         operand(words, frame, peek(port, PortColumn.OPERAND_2)),
     )
+
+
+@inline_njit
+def is_placed_elsewhere(r: Any, row: Any) -> Any:
+    """Whether the activation that a node opens is on another core, for which the caller must make a proxy first."""
+    return peek(row, DeliveryColumn.PLACE) >= NodePlace.FIRST_CORE and peek(r, Register.NEXT_PROXY) == 0
 
 
 @inline_njit

@@ -47,8 +47,18 @@ class DeliveryColumn(IntEnum):
     SPECIAL = 14
     """Flags: 1 if the node has a ROUTE or CAST; 2 if the columns above do not describe the operands, which must then be
     read by PortColumn."""
-    IS_SHAREABLE = 15
-    """Whether the node opens an activation that may move to another core."""
+    PLACE = 15
+    """The `NodePlace` of the node; of an activation, if the node opens one."""
+
+
+class NodePlace(IntEnum):
+    """The core on which a node fires, or on which the activation is that it opens."""
+
+    HERE = 0
+    ANY = 1
+    """Another core may get the activation if it asks."""
+    FIRST_CORE = 2
+    """Another core: the number of that core counts from here."""
 
 
 class DeliveryTable(NamedTuple):

@@ -72,6 +72,8 @@ class Register(IntEnum):
     """The number of firings whose results are futures."""
     FUTURE_COST = 35
     """The sum of the costs of these firings, and the bytes of values that became objects meanwhile."""
+    REQUIRED_PEER_PROXIES = 36
+    """The number of columns that `peer_proxies` must have."""
 
 
 class Address(IntEnum):
@@ -136,6 +138,11 @@ class Address(IntEnum):
     """By node, a row of `ArrayNodeColumn`."""
     ELEMENTS = 44
     """By object, the address of its elements as words; 0 if it has none (`futures.element_words`)."""
+    PEER_PROXIES = 45
+    """By core and number of a proxy there, the proxy here for the parent of the activation that the core placed here.
+    The number of a proxy is its address by the size of proxies."""
+    PEER_PROXIES_SIZE = 46
+    """The number of columns of PEER_PROXIES."""
 
 
 class ArrayNodeColumn(IntEnum):
@@ -184,6 +191,16 @@ class ProxyWord(IntEnum):
     """If this proxy is the parent of a received activation: the proxy of that activation there; else 0."""
     CHILD_FRAME = 3
     """The frame of that received activation."""
+
+
+class ForwardResult(IntEnum):
+    """What a core did with a token that it could not deliver."""
+
+    NOT_FOR_OTHERS = 0
+    """Nothing: no other core gets the token."""
+    FORWARDED = 1
+    RING_FULL = 2
+    """Nothing, as the ring to the other core is full."""
 
 
 class ThrottledColumn(IntEnum):

@@ -10,7 +10,7 @@ import numpy as np
 from ...image.image import CACHE_LINE_WORDS, WordArray
 from .store import aligned_words
 
-RING_CAPACITY = 256
+RING_CAPACITY = 1024
 """The capacity of a ring, in messages."""
 
 
@@ -37,7 +37,8 @@ class MessageWord(IntEnum):
 
     KIND = 0
     TARGET = 1
-    """The receiving frame; for OPEN and ARGUMENT, the receiver's proxy for the parent activation."""
+    """The receiving frame; for OPEN and ARGUMENT, the receiver's proxy for the parent activation, or 0 if the sender
+    does not know it, since it has placed the activation there without a request."""
     PORT = 2
     VALUE = 3
     WAVE = 4
@@ -47,6 +48,10 @@ class MessageWord(IntEnum):
     PARENT_DEPTH = 4
     PARENT_FRAME = 5
     SENDER_PROXY = 6
+    SECOND = 5
+    """For FIRE, the other operands; and the value that arrived last, which may be a trigger."""
+    THIRD = 6
+    LAST = 7
 
 
 class MessageKind(IntEnum):
@@ -60,6 +65,12 @@ class MessageKind(IntEnum):
     """A token for an activation that has a frame on the receiving core."""
     CLOSE = 3
     """The activation of this proxy has closed."""
+    FIRE = 4
+    """Fire a node that is placed on the receiving core. The operands come from the frame on the sending core."""
+    FIRED = 5
+    """The output of a FIRE."""
+    TRAPPED = 6
+    """A FIRE traps. The core with the frame completes the firing."""
 
 
 def new_shared_words(cores: int, burst: int) -> WordArray:

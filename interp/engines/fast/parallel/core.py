@@ -5,6 +5,11 @@ Each core has private memory. A proxy stands for an activation on another core: 
 `deliver_scalar` stops at any token for it, before any change; the token is then sent as a message. The core that
 receives an activation has a proxy, too, for the parent of that activation.
 
+Nodes may be placed on cores (`DeliveryColumn.PLACE`). `deliver_scalar` stops at an operand that completes a firing
+placed elsewhere, before any change. All operands are sent in one message, FIRE, and FIRED brings the output back; the
+activation stays open meanwhile. A call or loop that is placed elsewhere is opened there without a request. Its sender
+does not know the receiver's proxy, so the receiver finds it by the sender's.
+
 Messages go through one ring buffer per sender and receiver, in the order of sending; `shared_memory` has the layout. A
 core uses `atomic_store` for the words that other cores read.
 """
@@ -22,29 +27,40 @@ from ....image.image import (
     PENDING_MASK,
     PORT_BITS,
     PORT_MASK,
+    SCRATCH_WORD,
     FrameHeader,
     NodeColumn,
+    PortColumn,
     SiteColumn,
 )
+from ....image.opcodes import FIRST_KERNEL, Opcode
 from ...jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke
 from ..deliver_scalar import ROW_BYTES
-from ..delivery_table import DeliveryColumn
+from ..delivery_table import DeliveryColumn, NodePlace
 from ..frames import (
+    FIRST_TRAPPING,
     NODE_BYTES,
+    PORT_BYTES,
     SITE_WORDS,
     close_activation,
     close_proxy,
     depth_of,
+    is_too_deep,
     open_activation,
+    operand,
     parent_of,
     site_of,
 )
-from ..layout import Address, ExitReason, MachineOption, ProxyWord, Register
+from ..layout import Address, ExitReason, ForwardResult, MachineOption, ProfileColumn, ProxyWord, Register
 from ..shared_memory import RING_CAPACITY, CoreLine, MessageKind, MessageWord, SharedLine
 
 if TYPE_CHECKING:
 
     def deliver_scalar_lifo(a: int, budget: int, header: int) -> int: ...
+    def count_in_wave(a: int, wave: int, consumed: int, sent: int) -> None: ...
+    def compute(code: int, a: int, b: int, c: int) -> int: ...
+    def cast(code: int, word: int) -> int: ...
+    def traps(code: int, a: int, b: int) -> bool: ...
 
 
 MIN_STEPS = 256
@@ -74,18 +90,13 @@ def run(a: Any, budget: Any, header: Any) -> Any:
             return ExitReason.STOP_CONDITION
         if steps_with_room(a) < MIN_STEPS:
             return ExitReason.ARRAY_FULL
-        if not read_messages(a, r, mem, c, core, header):
-            return ExitReason.ARRAY_FULL
+        exit_reason = read_messages(a, r, mem, c, core, header)
+        if exit_reason != ExitReason.BUDGET:
+            return exit_reason
         if peek(r, Register.FLIGHT_LENGTH):
             withdraw_request(r, mem, c, core)
             answer_requests(a, r, mem, c, core, header)
-            max_tokens = min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS))
-            if (
-                max_tokens > 0
-                and deliver_scalar_lifo(a, max_tokens, header) < max_tokens
-                and peek(r, Register.FLIGHT_LENGTH)
-                and not forward_token(a, r, mem)
-            ):
+            if not deliver_burst(a, r, mem, min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS)), header):
                 return ExitReason.HOST_FIRING
         report_closed_proxies(a, r, mem)
         if peek(r, Register.FLIGHT_LENGTH) == 0 and peek(r, Register.CLOSED_PROXIES) == 0:
@@ -93,6 +104,19 @@ def run(a: Any, budget: Any, header: Any) -> Any:
             if exit_reason != ExitReason.BUDGET:
                 return exit_reason
     return ExitReason.BUDGET
+
+
+def deliver_burst(a: Any, r: Any, mem: Any, tokens: Any, header: Any) -> Any:
+    """Deliver or forward so many tokens, or fewer if a ring is full. Returns False at a firing of the host."""
+    while tokens > 0:
+        tokens -= deliver_scalar_lifo(a, tokens, header)
+        if tokens <= 0 or peek(r, Register.FLIGHT_LENGTH) == 0:
+            return True
+        result = forward_token(a, r, mem, header)
+        if result != ForwardResult.FORWARDED:
+            return result == ForwardResult.RING_FULL
+        tokens -= 1
+    return True
 
 
 def steps_with_room(a: Any) -> Any:
@@ -143,28 +167,52 @@ def write_proxy(a: Any, proxy: Any, core: Any, remote_frame: Any, remote_proxy: 
 
 
 def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
-    """Read all messages that have arrived; returns whether there was room for them."""
+    """Read all messages that have arrived, unless the ring for an answer is full. Returns ARRAY_FULL if there is no
+    room for one, HOST_FIRING if the host must complete the firing of the youngest token, else BUDGET."""
     for sender in range(peek(c, SharedLine.CORE_COUNT)):
         ring = ring_offset(c, sender, core)
         number, end = peek(c, ring), atomic_load(c, ring + CACHE_LINE_WORDS)
         while number < end:
-            if steps_with_room(a) < 1:
-                return False
+            message = message_address(c, sender, core, number)
+            if not has_room_for(a, r, message):
+                return ExitReason.ARRAY_FULL
+            kind = peek(message, MessageWord.KIND)
+            if kind == MessageKind.FIRE and is_ring_full(a, sender):
+                break
             atomic_store(c, core_line(core) + CoreLine.IS_IDLE, 0)
-            read_message(a, r, mem, message_address(c, sender, core, number), sender, header)
+            read_message(a, r, mem, message, sender, header)
             number += 1
             atomic_store(c, ring, number)
-    return True
+            if kind == MessageKind.TRAPPED:
+                return ExitReason.HOST_FIRING
+    return ExitReason.BUDGET
+
+
+def has_room_for(a: Any, r: Any, message: Any) -> Any:
+    """Whether all arrays have room for what a message brings. If not, the registers say how much is needed."""
+    kind = peek(message, MessageWord.KIND)
+    if kind == MessageKind.FIRE:
+        poke(r, Register.WAVES, max(peek(r, Register.WAVES), peek(message, MessageWord.WAVE)))
+    elif kind == MessageKind.OPEN and peek(message, MessageWord.TARGET) == 0:
+        columns = proxy_number(a, peek(message, MessageWord.SENDER_PROXY)) + 1
+        if columns > peek(a, Address.PEER_PROXIES_SIZE):
+            poke(r, Register.REQUIRED_PEER_PROXIES, columns)
+            return False
+    return steps_with_room(a) > 0
 
 
 def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: Any) -> None:
     kind, target = peek(message, MessageWord.KIND), peek(message, MessageWord.TARGET)
     if kind == MessageKind.OPEN:
+        if target == 0:
+            target = new_proxy(a, r, mem, header)
+            poke(peek(a, Address.PEER_PROXIES), peer_proxy(a, message, sender), target)
+        else:
+            poke(r, Register.REQUESTED_PROXY, 0)
+            note_arrival(r)
         poke(mem, target + FrameHeader.PARENT, peek(message, MessageWord.PARENT_SITE))
         poke(mem, target + FrameHeader.ITERATION, peek(message, MessageWord.PARENT_DEPTH))
         poke(mem, target + FrameHeader.PENDING, 0)
-        poke(r, Register.REQUESTED_PROXY, 0)
-        note_arrival(r)
         child = open_activation(a, r, mem, target, peek(message, MessageWord.SITE), 0, header)
         write_proxy(
             a, target, sender, peek(message, MessageWord.PARENT_FRAME), peek(message, MessageWord.SENDER_PROXY), child
@@ -173,9 +221,17 @@ def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: An
         parent = parent_of(mem, target)
         free_proxy(r, mem, target)
         finish_pending(a, r, mem, parent, header)
+    elif kind == MessageKind.FIRE:
+        fire_for_peer(a, r, message, sender)
+    elif kind == MessageKind.FIRED:
+        complete_firing(a, r, mem, message, header)
+    elif kind == MessageKind.TRAPPED:
+        take_back(a, r, mem, message)
     else:
         unit = 1
         if kind == MessageKind.ARGUMENT:
+            if target == 0:
+                target = peek(peek(a, Address.PEER_PROXIES), peer_proxy(a, message, sender))
             target, unit = peek(peek(a, Address.OPERAND_WAVES), target + ProxyWord.CHILD_FRAME), ARGUMENT_UNIT
         poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + unit)
         token = target << PORT_BITS | peek(message, MessageWord.PORT)
@@ -203,35 +259,155 @@ def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
         close_activation(a, r, mem, frame, header)
 
 
-def forward_token(a: Any, r: Any, mem: Any) -> Any:
-    """Send the youngest token as a message if it is for a proxy; returns whether it is. If the ring is full, the token
-    stays in the flight."""
+def forward_token(a: Any, r: Any, mem: Any, header: Any) -> Any:
+    """Forward the youngest token, at which `deliver_scalar` has stopped, if it is for another core."""
     slot = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
-    token = peek(peek(a, Address.RING), slot << 1)
-    proxy = token >> PORT_BITS
+    token, value = peek(peek(a, Address.RING), slot << 1), peek(peek(a, Address.RING), (slot << 1) + 1)
+    wave, frame = peek(peek(a, Address.TOKEN_WAVES), slot), token >> PORT_BITS
     row = peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(mem, proxy + peek(row, DeliveryColumn.MASK_WORD)) >= 0:
-        return False
+    bits = peek(mem, frame + peek(row, DeliveryColumn.MASK_WORD))
+    if bits < 0:
+        return forward_to_proxy(a, r, mem, frame, token, value, wave)
+    place = peek(row, DeliveryColumn.PLACE)
+    if place < NodePlace.FIRST_CORE or bits & peek(row, DeliveryColumn.CONFLICT_BITS):
+        return ForwardResult.NOT_FOR_OTHERS
+    core, code = place - NodePlace.FIRST_CORE, peek(row, DeliveryColumn.CODE)
+    if code == Opcode.CALL and is_too_deep(mem, frame, code, peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT)):
+        return ForwardResult.NOT_FOR_OTHERS
+    if is_ring_full(a, core):
+        return ForwardResult.RING_FULL
+    if code == Opcode.CALL:
+        open_elsewhere(a, r, mem, frame, row, core, 0, header)
+    else:
+        request_firing(a, r, mem, frame, row, core, token, value, wave)
+    return ForwardResult.FORWARDED
+
+
+def forward_to_proxy(a: Any, r: Any, mem: Any, proxy: Any, token: Any, value: Any, wave: Any) -> Any:
+    """Send the youngest token, which is for a proxy, as a message."""
     proxy_words = peek(a, Address.OPERAND_WAVES)
     core, remote_proxy = peek(proxy_words, proxy + ProxyWord.CORE), peek(proxy_words, proxy + ProxyWord.REMOTE_PROXY)
     if is_ring_full(a, core):
-        return True
-    kind, value, wave = (
-        MessageKind.ARGUMENT,
-        peek(peek(a, Address.RING), (slot << 1) + 1),
-        peek(peek(a, Address.TOKEN_WAVES), slot),
-    )
+        return ForwardResult.RING_FULL
+    kind, sender_proxy = MessageKind.ARGUMENT, proxy
     if remote_proxy:
-        kind = MessageKind.TOKEN
-    write_message(
-        a, core, kind, peek(proxy_words, proxy + ProxyWord.REMOTE_FRAME), token & PORT_MASK, value, wave, 0, 0
-    )
+        kind, sender_proxy = MessageKind.TOKEN, 0
+    remote_frame = peek(proxy_words, proxy + ProxyWord.REMOTE_FRAME)
+    write_message(a, core, kind, remote_frame, token & PORT_MASK, value, wave, 0, sender_proxy, 0)
     poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
     pending = peek(mem, proxy + FrameHeader.PENDING) - 1
     poke(mem, proxy + FrameHeader.PENDING, pending)
     if (pending & PENDING_MASK) == 0:
         close_proxy(r, mem, proxy)
-    return True
+    return ForwardResult.FORWARDED
+
+
+def proxy_number(a: Any, proxy: Any) -> Any:
+    """A number that only this proxy of its core has: the memory of each is as large as the largest frame."""
+    return proxy // peek(peek(a, Address.OPTIONS), MachineOption.LARGEST_FRAME)
+
+
+def peer_proxy(a: Any, message: Any, sender: Any) -> Any:
+    """The position in `peer_proxies` of the proxy for the parent of an activation that the sender placed here."""
+    return sender * peek(a, Address.PEER_PROXIES_SIZE) + proxy_number(a, peek(message, MessageWord.SENDER_PROXY))
+
+
+def request_firing(
+    a: Any, r: Any, mem: Any, frame: Any, row: Any, core: Any, token: Any, value: Any, wave: Any
+) -> None:
+    """Send all operands of a firing to the core of its node. The youngest token completes them. They are consumed, and
+    the firing is pending until its output arrives. The words of those that waited stay in the frame (`take_back`)."""
+    port, waves = peek(a, Address.PORTS) + (token & PORT_MASK) * PORT_BYTES, peek(a, Address.OPERAND_WAVES)
+    poke(mem, SCRATCH_WORD, value)
+    first, second = peek(port, PortColumn.OPERAND_0), peek(port, PortColumn.OPERAND_1)
+    third = peek(port, PortColumn.OPERAND_2)
+    partner_word = (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD)
+    firing_wave = max(
+        max(wave, peek(waves, partner_word)),
+        max(operand(waves, frame, first), max(operand(waves, frame, second), operand(waves, frame, third))),
+    )
+    write_message(
+        a,
+        core,
+        MessageKind.FIRE,
+        frame,
+        token & PORT_MASK,
+        operand(mem, frame, first),
+        firing_wave,
+        operand(mem, frame, second),
+        operand(mem, frame, third),
+        value,
+    )
+    consume(r, mem, frame, row, 1)
+    poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
+
+
+def consume(r: Any, mem: Any, frame: Any, row: Any, sign: Any) -> None:
+    """Consume the operands of a firing, the youngest token among them, for an output that is pending; with `sign` -1,
+    undo this."""
+    mask_word, required = frame + peek(row, DeliveryColumn.MASK_WORD), peek(row, DeliveryColumn.REQUIRED_TOKENS)
+    poke(
+        mem,
+        mask_word,
+        peek(mem, mask_word) ^ (peek(row, DeliveryColumn.PARTNER_BITS) | peek(row, DeliveryColumn.FIRED_BIT)),
+    )
+    poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + sign * (1 - required))
+    poke(r, Register.WAITING, peek(r, Register.WAITING) + sign * (1 - required))
+    poke(r, Register.STEPS, peek(r, Register.STEPS) + sign)
+
+
+def fire_for_peer(a: Any, r: Any, message: Any, sender: Any) -> None:
+    """Fire a node that is placed here, with the operands of a frame on another core, and send the output back."""
+    port, wave = peek(message, MessageWord.PORT), peek(message, MessageWord.WAVE)
+    row = peek(a, Address.DELIVERY_ROWS) + port * ROW_BYTES
+    code, number = peek(row, DeliveryColumn.CODE), peek(row, DeliveryColumn.NODE)
+    out, second = peek(message, MessageWord.VALUE), peek(message, MessageWord.SECOND)
+    kind, node = MessageKind.FIRED, peek(a, Address.NODES) + number * NODE_BYTES
+    if code >= FIRST_TRAPPING and traps(code, out, second):
+        kind, out = MessageKind.TRAPPED, peek(message, MessageWord.LAST)
+    else:
+        if code >= FIRST_KERNEL:
+            out = compute(code, out, second, peek(message, MessageWord.THIRD))
+        if peek(node, NodeColumn.CAST):
+            out = cast(peek(node, NodeColumn.CAST), out)
+        poke(r, Register.FIRINGS, peek(r, Register.FIRINGS) + 1)
+        poke(peek(a, Address.FIRING_COUNTS), number, peek(peek(a, Address.FIRING_COUNTS), number) + 1)
+        count_in_wave(a, wave, peek(row, DeliveryColumn.REQUIRED_TOKENS), 0)
+        poke(r, Register.WAVES, max(peek(r, Register.WAVES), wave + 1))
+    write_message(a, sender, kind, peek(message, MessageWord.TARGET), port, out, wave, 0, 0, 0)
+
+
+def complete_firing(a: Any, r: Any, mem: Any, message: Any, header: Any) -> None:
+    """Send the output of a firing on another core to the targets of its node."""
+    frame, wave = peek(message, MessageWord.TARGET), peek(message, MessageWord.WAVE)
+    row = peek(a, Address.DELIVERY_ROWS) + peek(message, MessageWord.PORT) * ROW_BYTES
+    node = peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
+    send_lists, send_list = peek(a, Address.SEND_LISTS), peek(row, DeliveryColumn.FIRST_SEND_LIST)
+    if send_list and peek(node, NodeColumn.ROUTE) >= 0:
+        send_list = peek(peek(a, Address.SEND_ROUTES), peek(node, NodeColumn.ROUTE) + site_of(mem, frame))
+    sent, edge = 0, 0
+    while send_list and edge >= 0:
+        edge = peek(send_lists, send_list + sent)
+        target = edge if edge >= 0 else ~edge
+        push_token(a, r, frame << PORT_BITS | target, peek(message, MessageWord.VALUE), wave + 1)
+        sent += 1
+    count_sent(a, wave, sent)
+    poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + sent)
+    finish_pending(a, r, mem, frame, header)
+
+
+def count_sent(a: Any, wave: Any, sent: Any) -> None:
+    """Count the tokens that a firing in this wave sent; the firing itself is counted elsewhere."""
+    profile, word = peek(a, Address.PROFILE), wave * len(ProfileColumn) + ProfileColumn.TOKENS_SENT
+    poke(profile, word, peek(profile, word) + sent)
+
+
+def take_back(a: Any, r: Any, mem: Any, message: Any) -> None:
+    """Undo the request of a firing that traps, so that the host completes it: the operand that arrived last is the
+    youngest token again, and the others wait."""
+    frame, port = peek(message, MessageWord.TARGET), peek(message, MessageWord.PORT)
+    consume(r, mem, frame, peek(a, Address.DELIVERY_ROWS) + port * ROW_BYTES, -1)
+    push_token(a, r, frame << PORT_BITS | port, peek(message, MessageWord.VALUE), peek(message, MessageWord.WAVE))
 
 
 def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
@@ -246,7 +422,7 @@ def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
         if remote_proxy:
             if is_ring_full(a, core):
                 return
-            write_message(a, core, MessageKind.CLOSE, remote_proxy, 0, 0, 0, 0, 0)
+            write_message(a, core, MessageKind.CLOSE, remote_proxy, 0, 0, 0, 0, 0, 0)
         poke(r, Register.CLOSED_PROXIES, parent_of(mem, proxy))
         if remote_proxy:
             free_proxy(r, mem, proxy)
@@ -284,22 +460,29 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
     slot = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
     token = peek(peek(a, Address.RING), slot << 1)
     frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
+    site = open_elsewhere(a, r, mem, frame, row, other, remote_frame, header)
+    poke(r, Register.DONATIONS, peek(r, Register.DONATIONS) + 1)
+    if peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) > 1:
+        deliver_outermost(a, r, mem, header)
+    return True
+
+
+def open_elsewhere(a: Any, r: Any, mem: Any, frame: Any, row: Any, core: Any, remote_frame: Any, header: Any) -> Any:
+    """Deliver the youngest token, which enters a call or loop in this frame, and open that on another core; returns its
+    site. `remote_frame` is the proxy that the other core has reserved, or 0."""
     site = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE)
     proxy = new_proxy(a, r, mem, header)
     poke(mem, proxy + FrameHeader.PARENT, frame << LOW_BITS | site)
     poke(mem, proxy + FrameHeader.ITERATION, 0)
     poke(mem, proxy + FrameHeader.PENDING, peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) + 1)
     poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + 1)
-    write_proxy(a, proxy, other, remote_frame, 0, 0)
+    write_proxy(a, proxy, core, remote_frame, 0, 0)
     write_message(
-        a, other, MessageKind.OPEN, remote_frame, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy
+        a, core, MessageKind.OPEN, remote_frame, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy, 0
     )
     poke(r, Register.NEXT_PROXY, proxy)
-    poke(r, Register.DONATIONS, peek(r, Register.DONATIONS) + 1)
     deliver_scalar_lifo(a, 1, header)
-    if peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) > 1:
-        deliver_outermost(a, r, mem, header)
-    return True
+    return site
 
 
 def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
@@ -308,7 +491,7 @@ def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
         if peek(r, Register.FLIGHT_LENGTH) < 2 or steps_with_room(a) < 1:
             return
         make_youngest(a, r, ~find_outermost(a, r, mem, False))
-        if deliver_scalar_lifo(a, 1, header) == 0 and not forward_token(a, r, mem):
+        if deliver_scalar_lifo(a, 1, header) == 0 and forward_token(a, r, mem, header) != ForwardResult.FORWARDED:
             return
 
 
@@ -351,9 +534,9 @@ def find_outermost(a: Any, r: Any, mem: Any, wants_opener: Any) -> Any:
 def opens_activation(a: Any, mem: Any, token: Any) -> Any:
     """Whether a token opens an activation that may move to another core."""
     frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(row, DeliveryColumn.IS_SHAREABLE) == 0 or peek(mem, frame + peek(row, DeliveryColumn.MASK_WORD)) & peek(
-        row, DeliveryColumn.CONFLICT_BITS
-    ):
+    if peek(row, DeliveryColumn.PLACE) != NodePlace.ANY or peek(
+        mem, frame + peek(row, DeliveryColumn.MASK_WORD)
+    ) & peek(row, DeliveryColumn.CONFLICT_BITS):
         return False
     child_word = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.CHILD_WORD)
     is_open = child_word != 0 and peek(mem, frame + child_word) != 0
@@ -443,6 +626,7 @@ def write_message(
     wave: Any,
     parent_frame: Any,
     sender_proxy: Any,
+    last: Any,
 ) -> None:
     """Send a message; there must be room for it."""
     c, core = peek(a, Address.SHARED_WORDS), peek(peek(a, Address.REGISTERS), Register.CORE)
@@ -456,6 +640,7 @@ def write_message(
     poke(message, MessageWord.WAVE, wave)
     poke(message, MessageWord.PARENT_FRAME, parent_frame)
     poke(message, MessageWord.SENDER_PROXY, sender_proxy)
+    poke(message, MessageWord.LAST, last)
     atomic_store(c, ring + CACHE_LINE_WORDS, number + 1)
 
 

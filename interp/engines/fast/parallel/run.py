@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from weakref import ref
 
+import numpy as np
+
 from .....core.errors import Crash, TagloomError
 from .....core.frontend.trace.pytree import TreeDef
 from .....core.graph.graph import Graph
@@ -112,6 +114,8 @@ class ParallelRun:
         self.traps: list[CoreTrap] = []
         """The firings that have trapped."""
         import_state(self.stores[0], self._hosts[0], state, Meter(state, is_clocked=False))
+        self.unread_openings: list[WordArray] = []
+        """Messages that open activations and that no core has read, other than those in the rings."""
         self._initial_tokens = len(state.flight)
         self._threads: list[threading.Thread] = []
         self.end_reason: str | None = None
@@ -229,7 +233,7 @@ class ParallelRun:
 
     def _unread_opens(self) -> WordArray:
         """The OPEN messages that no core has read; there are some only if an external limit ended the run."""
-        messages = unread_messages(self.shared_words)
+        messages = np.concatenate([unread_messages(self.shared_words), *self.unread_openings])
         opens: WordArray = messages[messages[:, MessageWord.KIND] == MessageKind.OPEN]
         return opens
 

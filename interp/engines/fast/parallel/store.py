@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from .....core.tag import Tag
 from ....image.image import FrameHeader, Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
-from ....image.opcodes import Opcode
+from ....image.opcodes import FIRST_KERNEL, Opcode
 from ....outcome.statistics import Stats
 from ...limits import Limits
-from ..delivery_table import DeliveryColumn, delivery_table
+from ..delivery_table import DeliveryColumn, NodePlace, delivery_table
 from ..layout import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..lazy_sequences import IntegerSeries, trimmed_length
-from ..shared_memory import MessageWord
+from ..shared_memory import MessageWord, SharedLine
 from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 
 IDLE_SLEEP, MAX_IDLE_SLEEP = 50e-6, 1e-3
@@ -38,6 +38,7 @@ class CoreStore(TokenStore):
         self.registers[Register.CORE] = len(cores)
         self.delivery_rows, self._shared_words, self._cores = parallel_delivery_rows(image), shared, cores
         self.profile = np.zeros((2 * SLACK_STEPS, len(ProfileColumn)), np.int64)
+        self.peer_proxies = np.zeros((int(shared[SharedLine.CORE_COUNT]), 0), np.int64)
         self.idle_sleep = IDLE_SLEEP
         """The seconds that the core sleeps when it is idle next."""
         self.operand_waves = np.zeros(len(self.memory), np.int64)
@@ -50,10 +51,33 @@ class CoreStore(TokenStore):
             self.token_waves.ctypes.data,
         )
         table[Address.SHARED_WORDS] = self._shared_words.ctypes.data
+        table[[Address.PEER_PROXIES, Address.PEER_PROXIES_SIZE]] = (
+            self.peer_proxies.ctypes.data,
+            self.peer_proxies.shape[1],
+        )
         return table
+
+    def place_nodes(self, ranks: Sequence[int | None]) -> None:
+        """Let nodes fire on the cores with these numbers, and their calls and loops open there; None is for any core.
+        The image must support it (`supports_placement`)."""
+        self.delivery_rows = parallel_delivery_rows(self.image, ranks, int(self.registers[Register.CORE]))
+        self.mark_moved()
 
     def growth_bytes(self) -> int:
         return 2 * super().growth_bytes()
+
+    def grow(self) -> None:
+        super().grow()
+        self._reserve_peer_proxies(int(self.registers[Register.REQUIRED_PEER_PROXIES]))
+
+    def _reserve_peer_proxies(self, columns: int) -> None:
+        """Make room in `peer_proxies` for this number of columns."""
+        cores, size = self.peer_proxies.shape
+        if columns > size:
+            wider = np.zeros((cores, next_power_of_two(columns)), np.int64)
+            wider[:, :size] = self.peer_proxies
+            self.peer_proxies = wider
+            self.mark_moved()
 
     def _grow_memory(self, factor: int) -> None:
         operand_waves = np.zeros(factor * len(self.memory), np.int64)
@@ -89,6 +113,7 @@ class CoreStore(TokenStore):
             "firing_counts": self.firing_counts.copy(),
             "opened_counts": self.opened_counts.copy(),
             "result_words": self.result_words.copy(),
+            "peer_proxies": narrow_words(self.peer_proxies),
         }
 
     def restore(self, contents: Mapping[str, IntegerArray]) -> None:
@@ -96,8 +121,10 @@ class CoreStore(TokenStore):
         self.reserve_memory(len(contents["memory"]))
         self.reserve_ring(len(contents["ring"]))
         self.reserve_profile(len(contents["profile"]))
+        self._reserve_peer_proxies(contents["peer_proxies"].shape[1])
         for name, words in contents.items():
-            getattr(self, name)[: len(words)] = words
+            array = getattr(self, name)
+            array[tuple(map(slice, words.shape))] = words
 
     def is_proxy(self, frame: int) -> bool:
         return bool(self.memory[frame + self.image.header_words] < 0)
@@ -188,15 +215,22 @@ def narrow_words(words: IntegerArray) -> IntegerArray:
     return words.copy()
 
 
-def parallel_delivery_rows(image: Image) -> WordArray:
-    """The delivery rows of an image for a parallel run: `deliver_scalar` also handles results, and calls whose
-    arguments send one token each are shareable, since their receiver can count the arguments."""
+def parallel_delivery_rows(image: Image, ranks: Sequence[int | None] = (), core: int = 0) -> WordArray:
+    """The delivery rows of an image for one core of a parallel run: `deliver_scalar` also handles results, and calls
+    whose arguments send one token each may be on any core, since their receiver can count the arguments. `ranks` are
+    the cores on which nodes are placed; `deliver_scalar` does not fire those of other cores."""
     rows, nodes = delivery_table(image).rows.copy(), image.nodes
     code = nodes[:, NodeColumn.CODE]
     sends = nodes[:, NodeColumn.SECOND_EDGES_BEGIN] - nodes[:, NodeColumn.EDGES_BEGIN]
     unshareable_sites = np.unique(nodes[(code == Opcode.CALL) & (sends != 1), NodeColumn.SITE])
     is_shareable = (code == Opcode.CALL) & ~np.isin(nodes[:, NodeColumn.SITE], unshareable_sites)
-    rows[:, DeliveryColumn.IS_SHAREABLE] = is_shareable[rows[:, DeliveryColumn.NODE]]
+    places = np.where(is_shareable, NodePlace.ANY, NodePlace.HERE)
+    for number, rank in enumerate(ranks):
+        if rank is not None:
+            places[number] = NodePlace.HERE if rank == core else NodePlace.FIRST_CORE + rank
+    rows[:, DeliveryColumn.PLACE] = places[rows[:, DeliveryColumn.NODE]]
+    is_fired_elsewhere = (places >= NodePlace.FIRST_CORE) & (code != Opcode.CALL)
+    rows[is_fired_elsewhere[rows[:, DeliveryColumn.NODE]], DeliveryColumn.CODE] = Opcode.FALLBACK
     is_result = code[rows[:, DeliveryColumn.NODE]] == Opcode.RESULT
     rows[is_result, DeliveryColumn.CODE] = Opcode.RESULT
     return rows
@@ -208,6 +242,18 @@ def supports_parallel_run(image: Image) -> bool:
         not image.has_loop_bounds
         and not image.has_tag_keys
         and bool((parallel_delivery_rows(image)[:, DeliveryColumn.CODE] != Opcode.FALLBACK).all())
+    )
+
+
+def supports_placement(image: Image, ranks: Sequence[int | None]) -> bool:
+    """Whether a parallel run of an image can place nodes on these cores: calls that the receiver can count, and ops
+    that compute one value."""
+    shareable_ports = parallel_delivery_rows(image)[:, [DeliveryColumn.NODE, DeliveryColumn.PLACE]].tolist()
+    movable_nodes = {number for number, place in shareable_ports if place == NodePlace.ANY}
+    codes = image.nodes[:, NodeColumn.CODE].tolist()
+    return all(
+        rank is None or number in movable_nodes or codes[number] == Opcode.PASS or codes[number] >= FIRST_KERNEL
+        for number, rank in enumerate(ranks)
     )
 
 
