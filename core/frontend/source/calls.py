@@ -61,7 +61,7 @@ from .state import (
     staging_depth,
 )
 from .texts import field, text_parts
-from .trees import is_one_of_several, is_symbolic, note_shared_result
+from .trees import has_symbols, is_one_of_several, is_symbolic, note_shared_result
 from .tries import catching_try
 from .user_code import is_convertible
 from .writes import announce_attribute, announce_items, announce_items_in_place
@@ -185,7 +185,7 @@ def _call_cached(function: Any, arguments: tuple[Any, ...], keywords: dict[str, 
     wrapped = function.__wrapped__
     if "print" in getattr(getattr(wrapped, "__code__", None), "co_names", ()):
         _refuse_cached(wrapped, "prints")
-    if not any(is_symbolic(read_variable(operand)) for operand in (*arguments, *keywords.values())):
+    if not any(map(has_symbols, (*arguments, *keywords.values()))):
         return _call_recorded(function, arguments, keywords)
     with open_journal(0) as journal:
         result = call_function(wrapped, arguments, keywords)

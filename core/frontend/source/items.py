@@ -438,15 +438,19 @@ def _have_one_count(containers: Sequence[Any]) -> bool:
     return all(type(each) is int and each == count for each in (count, *counts))
 
 
-def _write_in_array(items: list[Any], origin: ItemOrigin) -> None:
+def _write_in_array(items: Any, origin: ItemOrigin) -> None:
     """Give an item of a list with stacked items these items, and so other lists that may be this one. A list that was
     taken from there before items moved may be this one, too: it must not be read any more."""
     container, index = origin.container, place_of(origin)
     if has_shared_lists(container):
+        kind = "set" if type(items) is TracedSet else "dict" if isinstance(items, dict) else "list"
+        new = "each[:]" if kind == "list" else f"{kind}(each)"
+        is_table = isinstance(container, dict)
+        copies = f"{{k: {new} for k, each in x.items()}}" if is_table else f"[{new} for each in x]"
         _refuse(
-            "a list is changed that may be an item of two lists, or be twice in one, whose length is known only at run "
-            "time",
-            "copy the lists in it: x = [each[:] for each in x]",
+            f"a {kind} is changed that may be an item of two lists, or be twice in one, whose length is known only at "
+            "run time",
+            f"copy the {kind}s in it: x = {copies}",
         )
     places = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
     others = list(filter(is_valid, places))
@@ -572,6 +576,13 @@ def sort_items(
         is_bool = column.dtype is dtypes.bool
         ordered = namespace.sort(namespace.astype(column, dtypes.int64) if is_bool else column, descending=is_reversed)
         return [ordered[k] != 0 if is_bool else ordered[k] for k in range(len(items))]
+    are_changeable = len(items) > 1 and all(type(item) in CHANGEABLE and type(item) is type(items[0]) for item in items)
+    if are_changeable:
+        own_keys = [copy_of(key) if type(key) in CHANGEABLE else key for key in keys]  # branches choose between them
+        positions = sort_items(is_less, range(len(items)), own_keys, is_reversed)
+        return [
+            _select_list(list(items), position) if is_symbolic(position) else items[position] for position in positions
+        ]
     pairs = [(key, item) for key, item in zip(keys, items, strict=True)]
     for end in range(len(pairs) - 1, 0, -1):
         for k in range(end):

@@ -14,6 +14,7 @@ from types import CellType
 from typing import Any, NamedTuple
 
 from ..trace.aliases import RepeatedIndex
+from ..trace.choice import Choice
 from ..trace.program_builder import RegionBuilder, current_aliases, current_region
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, item_length
 from .same_values import is_same_value
@@ -67,6 +68,13 @@ def note_default(item: Any, table: dict[Any, Any], key: Any, is_there: Any, defa
     note_origin(item, table, key)
     origins = current_aliases().item_origins
     origins[id(item)] = origins[id(item)]._replace(condition=is_there, default=default)
+
+
+def note_changeable_option(choice: Choice, table: dict[Any, Any], key: Any) -> None:
+    """Note that the one option of a choice that is a list, dict or set is the value of a dict at a key."""
+    options = [option for option in choice.options if type(option) in CHANGEABLE]
+    if len(options) == 1:
+        note_origin(options[0], table, key)
 
 
 def note_taken_again(origin: ItemOrigin) -> None:
@@ -195,6 +203,13 @@ def _is_same_key(first: Any, second: Any) -> bool:
     """Whether two indices or keys are one number, or one value of the program, or computed alike."""
     values = getattr(first, "_tagloom_value", None), getattr(second, "_tagloom_value", None)
     return _is_same(first, second) or (None not in values and is_same_value(*values))
+
+
+def have_one_place(first: ItemOrigin | None, second: ItemOrigin | None) -> bool:
+    """Whether two lists, each in a branch of its own, are the item at one place of a list or dict."""
+    if first is None or second is None or first.container is not second.container:
+        return False
+    return all(map(has_fixed_place, (first, second))) and _is_same_key(first.index, second.index)
 
 
 def are_same(first: Sequence[Any], second: Sequence[Any]) -> bool:

@@ -26,6 +26,7 @@ from ..trace.symbol import ARRAY_METHODS, METHOD_HINTS, Symbol, array_namespace,
 from . import library
 from .array_writes import note_result, require_in_bounds, set_elements
 from .convert import convert
+from .raising import located_exception, stage_assertion
 from .ranges import SymbolicRange
 
 _ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
@@ -208,7 +209,10 @@ def _binary_float_function(name: str) -> Callable[..., Any]:
     return function
 
 
-def _select(condition: Any, x: Any, y: Any, /) -> Any:
+def _select(condition: Any, *values: Any) -> Any:
+    if not values:
+        return _positions(condition)
+    x, y = values
     return array_namespace().where(_to_bool(condition), *_promote(x, y))
 
 
@@ -405,6 +409,140 @@ def _median(a: Any) -> Any:
     return namespace.where(namespace.any(namespace.isnan(items)), np.nan, middle)
 
 
+def _quantile(a: Any, q: Any) -> Any:
+    """NumPy's linear interpolation between the two items around a quantile, or around each of several; NaN where an
+    item is NaN."""
+    items, fraction, namespace = array_namespace().sort(_ravel(_to_real(a))), _to_real(q), array_namespace()
+    if _result_dtype([items]) is not np.dtype(float) or items.shape == (0,):
+        raise _NoCounterpart
+    count = items.shape[0]
+    stage = (fraction >= 0) & (fraction <= 1)
+    stage_assertion(namespace.all(stage), located_exception(ValueError("Quantiles must be in the range [0, 1]")))
+    position = (count - 1) * fraction
+    before = namespace.floor(position)
+    weight = position - before
+    start = namespace.astype(before, dtypes.int64)
+    low = namespace.take(items, namespace.reshape(start, (-1,)))
+    high = namespace.take(items, namespace.reshape(namespace.minimum(start + 1, count - 1), (-1,)))
+    low, high = (namespace.reshape(each, weight.shape) for each in (low, high))
+    step = high - low
+    value = namespace.where(weight >= 0.5, high - step * (1 - weight), low + step * weight)
+    return namespace.where(namespace.any(namespace.isnan(items)), np.nan, value)
+
+
+def _percentile(a: Any, q: Any) -> Any:
+    return _quantile(a, _to_real(q) / 100)
+
+
+def _bin_counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
+    operand, namespace = _to_operand(x), array_namespace()
+    if _rank(operand) != 1 or _result_dtype([operand]).kind != "i":
+        raise _NoCounterpart
+    positions = namespace.astype(operand, dtypes.int64)
+    stage_assertion(
+        namespace.all(positions >= 0),
+        located_exception(ValueError("'list' argument must have no negative elements")),
+    )
+    last = namespace.max(namespace.concat([positions, namespace.full(1, -1, dtype=dtypes.int64)]))
+    is_bin = positions[:, None] == iota(namespace.maximum(last + 1, minlength))[None, :]
+    if weights is None:
+        return namespace.count_nonzero(is_bin, axis=0)
+    values = _to_real(weights)
+    return namespace.sum(namespace.where(is_bin, values[:, None], 0.0), axis=0)
+
+
+def _positions(a: Any) -> Any:
+    """`np.nonzero(a)`, and `np.where(a)`."""
+    operand = _to_bool(a)
+    if not _rank(operand):
+        raise _NoCounterpart
+    return array_namespace().nonzero(operand)
+
+
+def _flat_positions(a: Any) -> Any:
+    return _positions(_ravel(a))[0]
+
+
+def _diagonal(v: Any, k: Any = 0) -> Any:
+    """`np.diag`: the diagonal of a matrix, or a matrix with this diagonal."""
+    operand, namespace = _to_operand(v), array_namespace()
+    if type(k) is not int or _rank(operand) not in (1, 2):
+        raise _NoCounterpart
+    if _rank(operand) == 2:
+        return namespace.linalg.diagonal(operand, offset=k)
+    size = operand.shape[0] + abs(k)
+    rows = _pad(operand, (max(-k, 0), max(k, 0)))
+    return namespace.where(namespace.eye(size, k=k, dtype=dtypes.bool), namespace.expand_dims(rows, axis=1), 0)
+
+
+def _diagonal_of_matrix(a: Any, offset: Any = 0) -> Any:
+    if _rank(_to_operand(a)) != 2:
+        raise _NoCounterpart
+    return _diagonal(a, offset)
+
+
+def _triangle(name: str) -> Callable[..., Any]:
+    def function(m: Any, k: Any = 0) -> Any:
+        operand = _to_operand(m)
+        if type(k) is not int or _rank(operand) < 2:
+            raise _NoCounterpart
+        return getattr(array_namespace(), name)(operand, k=k)
+
+    return function
+
+
+def _trace(a: Any, offset: Any = 0) -> Any:
+    operand = _to_summand(a)
+    if type(offset) is not int or _rank(operand) != 2:
+        raise _NoCounterpart
+    return array_namespace().linalg.trace(operand, offset=offset)
+
+
+def _stack_columns(tup: Any) -> Any:
+    return _concatenate([_reshape(part, (-1, 1)) if _rank(part) <= 1 else part for part in _parts(tup)], axis=1)
+
+
+def _range_of_values(a: Any, axis: Any = None) -> Any:
+    operand, namespace = _to_number(a), array_namespace()
+    return namespace.max(operand, axis=axis) - namespace.min(operand, axis=axis)
+
+
+def _unique(ar: Any, return_counts: Any = False) -> Any:
+    operand = _to_ordered(ar)
+    if type(return_counts) is not bool or operand.dtype is not _to_operand(ar).dtype:
+        raise _NoCounterpart
+    values = array_namespace().unique_values(operand)
+    return tuple(array_namespace().unique_counts(operand)) if return_counts else values
+
+
+def _stable_order(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Any:
+    """`np.argsort`, which leaves the order of equal items open unless it is stable."""
+    if kind != "stable" and stable is not True:
+        raise _NoCounterpart
+    return array_namespace().argsort(_to_ordered(a), axis=axis)
+
+
+def _search(a: Any, v: Any, side: Any = "left") -> Any:
+    items, values = _promote(a, v)
+    if _rank(items) != 1 or items.dtype.kind not in "if":
+        raise _NoCounterpart
+    return array_namespace().searchsorted(items, values, side=side)
+
+
+def _matrix_function(name: str) -> Callable[..., Any]:
+    """A function of a matrix, by LAPACK as in NumPy."""
+
+    def function(*operands: Any) -> Any:
+        matrices = list(map(_to_real, operands))
+        if any(_result_dtype([each]) is not np.dtype(float) for each in matrices) or _rank(matrices[0]) != 2:
+            raise _NoCounterpart
+        if len(operands) != (2 if name == "solve" else 1):
+            raise _NoCounterpart
+        return getattr(array_namespace().linalg, name)(*matrices)
+
+    return function
+
+
 def _trapezoid(y: Any, x: Any = None, dx: Any = 1.0) -> Any:
     heights = _to_real(y)
     if _rank(heights) != 1:
@@ -418,6 +556,23 @@ def _are_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
     namespace = array_namespace()
     is_near = (namespace.abs(x - y) <= atol + rtol * namespace.abs(y)) & namespace.isfinite(y)
     return is_near | (x == y)
+
+
+def _are_equal(a1: Any, a2: Any) -> Any:
+    x, y = _promote(a1, a2)
+    if None in x.shape or None in y.shape or x.dtype.kind not in "bif":
+        raise _NoCounterpart
+    return array_namespace().all(x == y) if x.shape == y.shape else False
+
+
+def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
+    operand, namespace = _to_real(a), array_namespace()
+    if weights is None:
+        return namespace.mean(operand, axis=axis)
+    operand, factors = map(_to_real, _promote(a, weights))
+    if axis is not None or _rank(operand) != _rank(factors):
+        raise _NoCounterpart
+    return namespace.sum(operand * factors) / namespace.sum(factors)
 
 
 def _are_all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
@@ -571,6 +726,29 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.sort: _sort,
     np.diff: _diff,
     np.median: _median,
+    np.quantile: _quantile,
+    np.percentile: _percentile,
+    np.ptp: _range_of_values,
+    np.bincount: _bin_counts,
+    np.unique: _unique,
+    np.argsort: _stable_order,
+    np.searchsorted: _search,
+    np.nonzero: _positions,
+    np.flatnonzero: _flat_positions,
+    np.diag: _diagonal,
+    np.diagonal: _diagonal_of_matrix,
+    np.trace: _trace,
+    **{getattr(np, name): _triangle(name) for name in ("tril", "triu")},
+    **{getattr(np.linalg, name): _matrix_function(name) for name in ("det", "inv", "solve")},
+    np.column_stack: _stack_columns,
+    np.array_equal: _are_equal,
+    np.fliplr: lambda m: _flip(m, 1),
+    np.flipud: lambda m: _flip(m, 0),
+    **dict.fromkeys((np.deg2rad, np.radians), lambda x: _to_float(x) * (np.pi / 180)),
+    **dict.fromkeys((np.rad2deg, np.degrees), lambda x: _to_float(x) * (180 / np.pi)),
+    np.average: _average,
+    np.empty: _zeros,
+    np.empty_like: _like("zeros_like"),
     np.trapezoid: _trapezoid,
     np.isclose: _are_close,
     np.allclose: _are_all_close,
@@ -667,6 +845,9 @@ METHODS: dict[str, Callable[..., Any]] = {
         "round", "squeeze", "std", "sum", "var",
     )},
     "astype": _as_dtype,
+    "diagonal": _diagonal_of_matrix,
+    "nonzero": _positions,
+    "trace": _trace,
     "clip": lambda a, min=None, max=None: _clip(a, min, max),
     "copy": lambda a: a,
     "fill": lambda a, value: set_elements(a, ..., value),

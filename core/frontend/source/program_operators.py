@@ -23,7 +23,7 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import MutableArray, is_basic_key
 from ..trace.numbers import number_kind
-from ..trace.program_builder import check_current, current_region, to_operand, unwrap_weak
+from ..trace.program_builder import check_current, check_current_list, current_region, to_operand, unwrap_weak
 from ..trace.python_operations import perform
 from ..trace.source_location import user_location
 from ..trace.stacked_items import StackedItems, TracedSet, has_stacked_entries, has_stacked_items
@@ -848,6 +848,11 @@ class ProgramOperators(Operators):
     @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
+        if type(container) is list and type(index) is int and not has_stacked_items(container):
+            check_current_list(container)
+            item = super().get_item(container, index)
+            check_current(item)
+            return item
         check_current(container)
         if is_symbolic_text(container):
             return as_characters(container).item(index)

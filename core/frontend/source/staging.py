@@ -75,11 +75,14 @@ from .array_writes import check_not_copied, is_created, make_value
 from .choices import created_attributes, like_model, unify_options
 from .nested_lists import (
     CHANGEABLE,
+    ItemOrigin,
+    have_one_place,
     have_parallel_parts,
     is_choice,
     item_origin,
     note_list_choice,
     note_options,
+    note_origin,
     note_stacked_lists,
 )
 from .open_lists import DifferentItems, column_positions, leaf_kind, lift, prototype
@@ -205,6 +208,8 @@ class TracedBranch(NamedTuple):
     """By their identities, the values that changed arrays in the contents have at its end."""
     sole_keys: Collection[tuple[Any, ...]] = ()
     """The keys of the lists in the contents that have no other name."""
+    item_origins: Mapping[int, ItemOrigin] = MappingProxyType({})
+    """By their identities, where the lists, dicts and sets among the contents are items at its end."""
 
     def is_new(self, container: Any) -> bool:
         """Whether the branch creates a list or dict, or computes values in it."""
@@ -299,6 +304,8 @@ def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any
             record_write(place)
         place.write(merged[key])
     note_renamed(renamed)
+    for key, origin in merger.item_origins.items():
+        note_origin(_assigned_value(merged[key]), origin.container, origin.index)
     return merged[_RESULT]
 
 
@@ -358,6 +365,20 @@ def is_assumed(condition: tuple[Any, bool] | None) -> bool:
     )
 
 
+def known_option(choice: Choice) -> Any:
+    """The option that is chosen where the code under trace runs; the choice itself where that is not known."""
+    number = read_variable(choice.number)
+    if not is_symbolic(number):
+        return choice
+    for position, option in enumerate(choice.options[:-1]):
+        is_chosen = to_operand(number == position)
+        if is_assumed((is_chosen, True)):
+            return option
+        if not is_assumed((is_chosen, False)):
+            return choice
+    return choice.options[-1]
+
+
 def trace_stateful_branch(
     region: RegionBuilder, function: Callable[[], Any], variables: Variables, start: dict[str, Any]
 ) -> TracedBranch | None:
@@ -377,7 +398,7 @@ def trace_stateful_branch(
             contents |= {key: place.read() for key, place in own_places.items()}
             array_values = _array_values(contents.values()) if any(key[0] is ElementsPlace for key in changed) else {}
             check_current(*contents.values())
-            sole_keys = _sole_keys(contents)
+            sole_keys, origins = _sole_keys(contents), _item_origins(contents.values())
         except NoTypeYet:
             return None
         except Exception as error:
@@ -397,7 +418,20 @@ def trace_stateful_branch(
     is_internal = code is None or is_internal_file(code.co_filename)
     location = user_location() if is_internal else function_location(function)
     created = frozenset(journal.created_objects)
-    return TracedBranch(contents, places, location, None, None, created, region, own_places, array_values, sole_keys)
+    branch = TracedBranch(contents, places, location, None, None, created, region, own_places, array_values, sole_keys)
+    return branch._replace(item_origins=origins)
+
+
+def _item_origins(contents: Iterable[Any]) -> dict[int, ItemOrigin]:
+    """Where the lists, dicts and sets among these pieces of state, and among the options of choices, are items now."""
+    values = map(_assigned_value, contents)
+    items = [item for value in values for item in (value.options if type(value) is Choice else [value])]
+    origins = {id(item): item_origin(item) for item in items if type(item) in CHANGEABLE}
+    return {
+        identity: origin
+        for identity, origin in origins.items()
+        if origin is not None and not is_choice(origin) and origin.default is None
+    }
 
 
 def _sole_keys(contents: Mapping[tuple[Any, ...], Any]) -> set[tuple[Any, ...]]:
@@ -462,6 +496,9 @@ class _Merger:
         and the number of the one that it is, which may be `_Selected`."""
         self.sole_names: dict[tuple[Any, ...], tuple[Any, Any]] = {}
         """The pieces that are lists without another name in both branches."""
+        self.item_origins: dict[tuple[Any, ...], ItemOrigin] = {}
+        """The pieces that are one item of a list or dict in both branches, such as `d[k]` after `x = d.get(k)` and `if
+        x is None: x = d[k] = []`."""
         self.reasons: dict[tuple[Any, ...], tuple[str, str]] = {}
         """The label of each piece that a branch leaves unassigned, and why."""
         self.conditions: dict[tuple[Any, ...], tuple[TracedOperand, bool]] = {}
@@ -483,6 +520,12 @@ class _Merger:
         if is_same(then_value, else_value):
             self.pieces[key] = then_value
             return
+        if key[0] is not ItemsPlace and Choice in (type(then_value), type(else_value)):
+            then_value, else_value = self._narrow(then_value, 0), self._narrow(else_value, 1)
+        origins = then.item_origins.get(id(then_value)), otherwise.item_origins.get(id(else_value))
+        if key[0] is not ItemsPlace and have_one_place(*origins):
+            outer = [origin for origin in origins if origin is not None and not self._is_inner(origin.index)]
+            self.item_origins |= {key: outer[0]} if outer else {}
         if key in then.sole_keys and key in otherwise.sole_keys:
             self.sole_names[key] = then_value, else_value
         shared = shared_containers(
@@ -490,7 +533,7 @@ class _Merger:
         )  # the same on both paths: their items are places themselves
         if key[0] is not ItemsPlace:
             self._add_options(key, (then_value, then), (else_value, otherwise))
-        if key not in self.sole_names and key not in self.older_lists:
+        if key not in self.sole_names and key not in self.older_lists and key not in self.item_origins:
             note_copied([then_value, else_value], shared)
         if key[0] is ItemsPlace and type(then_value) is type(else_value) and type(then_value) in (list, *DICT_CLASSES):
             for value in (then_value, else_value):
@@ -512,6 +555,22 @@ class _Merger:
         created_positions = {k for tree in trees for k, leaf in enumerate(tree.leaves) if is_created(leaf)}
         copied = trees[0].copied_arrays | trees[1].copied_arrays | created_positions
         self.pieces[key] = Tree(leaves, trees[0].treedef, copied)
+
+    def _is_inner(self, value: Any) -> bool:
+        """Whether one of the branches computes a value, or code in it."""
+        if not is_symbolic(value):
+            return False
+        region = value._tagloom_value.region
+        is_own = region.specialization is self.region.specialization
+        return is_own and all(region is not each for each in (self.region, *self.region.enclosing_regions()))
+
+    def _narrow(self, value: Any, position: int) -> Any:
+        """The option of a choice that there is in the branch at this position, where the condition decides it; else the
+        value."""
+        if type(value) is not Choice:
+            return value
+        with enter_region(self.regions[position]), assume(self.predicate, not position):
+            return known_option(value)
 
     def _add_options(
         self, key: tuple[Any, ...], then: tuple[Any, TracedBranch], otherwise: tuple[Any, TracedBranch]

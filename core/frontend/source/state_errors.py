@@ -46,7 +46,7 @@ def changed_structure(label: str, before: TreeDef, after: TreeDef, loop: Locatio
         hint = "a loop of the program cannot make strings: print the parts, or collect numbers in a list"
     elif _has_text(after):
         hint = (
-            "a loop cannot make a string with a float in it longer: print whole lines, or collect the floats in a list"
+            "a loop can make a string of integers longer, and no other one: collect the numbers, or print whole lines"
         )
     return Invalid(
         f"loop variable {label} changes its structure",

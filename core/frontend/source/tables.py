@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 from ... import dtypes
 from ...errors import Invalid, describe_class
 from ..trace.captures import read_variable
+from ..trace.choice import Choice
 from ..trace.program_builder import current_region
 from ..trace.python_operations import perform
 from ..trace.pytree import count_item_axes, unflatten
@@ -45,6 +46,7 @@ from .nested_lists import (
     note_added_list,
     note_assigned_list,
     note_assigned_origin,
+    note_changeable_option,
     note_default,
     note_origin,
     note_shared_lists,
@@ -429,10 +431,13 @@ def _get(table: dict[Any, Any], key: Any, default: Any = None) -> Any:
     if entries is None:
         return default
     place = _find(_keys(entries), key)
-    values = (lambda: take_item(_values(entries), place.position)) if taken_item is None else (lambda: taken_item)
+    is_taken = taken_item is not None and type(default) in CHANGEABLE
+    values = (lambda: taken_item) if is_taken else (lambda: take_item(_values(entries), place.position))
     result = _branch(place.is_there, values, lambda: default)
     if type(result) in CHANGEABLE and type(result) is type(default) and is_from_here(default) and is_rebuilt(result):
         note_default(result, table, key, place.is_there, default)
+    elif type(result) is Choice and type(default) not in CHANGEABLE:
+        note_changeable_option(result, table, key)
     else:
         note_shared_lists(table)  # what it returns may be a list of the table, or the default
     return result

@@ -540,6 +540,7 @@ def trace_loop_regions(
     outer = [condition_region.add_parameter(inner, type_, location, weak) for inner, type_, weak in parameters]
     outer += [condition_region.add_parameter(variable.label, variable.type, location) for variable in assigned]
     inner = [TracedValue(body_region, value.name, value.type, location, value.weak_value) for value in outer]
+    body_region.values.update((value.name, value) for value in inner)
     condition_region.store.update(zip(assigned, outer[count:], strict=True))
     body_region.store.update(zip(assigned, inner[count:], strict=True))
     condition = trace_into_region(condition_region, cond, structure, outer[:count])

@@ -796,28 +796,34 @@ def check_current(*values: Any) -> None:
     of a list of symbolic length, or by a variable that a branch or loop may have assigned it to. The trace has the list
     from before."""
     aliases = current_aliases()
-    outdated, renamed = aliases.outdated_lists, aliases.renamed_lists
-    pending = list(values) if outdated or renamed else []
+    pending = list(values) if aliases.outdated_lists or aliases.renamed_lists else []
     for part in pending:  # a worklist: the loop appends to it
-        if id(part) in renamed:
-            raise Invalid(
-                "a symbolic branch or loop may have given this list to another variable, which has changed it",
-                rule="F4",
-                where=user_location(),
-                hint="make a copy before: y = x.copy()",
-            )
-        if id(part) in outdated:
-            raise Invalid(
-                "a list has changed under another name: it is also an item of a list whose length is known only at "
-                "run time",
-                rule="F4",
-                where=user_location(),
-                hint="read it where it was changed: x[i] in place of its other name",
-            )
+        check_current_list(part)
         if type(part) in (list, tuple):
             pending += part
         elif type(part) in DICT_CLASSES:
             pending += part.values()
+
+
+def check_current_list(value: Any) -> None:
+    """Raises Invalid (F4) if a value is such a list; its items may be."""
+    aliases = current_aliases()
+    if id(value) in aliases.renamed_lists:
+        raise Invalid(
+            "a symbolic branch or loop may have given this list to another variable, which has changed it",
+            rule="F4",
+            where=user_location(),
+            hint="make a copy before: y = x.copy()",
+        )
+    if id(value) in aliases.outdated_lists:
+        raise Invalid(
+            "a list has changed under another name: it is also an item of a list whose length is known only at run "
+            "time",
+            rule="F4",
+            where=user_location(),
+            hint="read it where it was changed: x[i] in place of its other name; or add a copy to that list, as in "
+            "x.append(y[:])",
+        )
 
 
 EMPTY_COLUMN = np.zeros(0, np.bool_)

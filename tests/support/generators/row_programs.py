@@ -184,3 +184,55 @@ def _write_program(draw: Draw, kinds: Sequence[tuple[str, ...]], row: str) -> Py
     body = "\n".join(f"    {line}" for line in [*lines, "return rows, more, b, new, t"])
     text = f"{_FUNCTIONS.replace('ROW', row)}def f(n, p, i):\n{body}\n"
     return PythonProgram(text, ((4, 1, 2), (3, 2, 0)))
+
+
+_SORTING = (
+    "rows.sort()",
+    "rows.sort(key=lambda r: r[1])",
+    "b = sorted(rows)",
+    "b = sorted(rows, key=lambda r: (-r[0], r[1]))",
+    "b.sort(reverse=True)",
+    "b = sorted(b, key=len)",
+    "first = rows[{k}]",
+    "first = b[{k}]",
+    "first = rows[i]",
+    "rows[0], rows[1] = rows[1], rows[0]",
+    "rows[{k}][0] = {e}",
+    "rows[i][1] = {e}",
+    "b[{k}][1] += {e}",
+    "b[-1][0] = {e}",
+    "first[0] = {e}",
+    "first.append({e})",
+    "b.append(first)",
+    "b.append([{e}, 4])",
+    "b = b[1:]",
+    "rows[{k}] = [{e}, 1]",
+    "for r in b: r[1] += 1",
+    "if p > 1: rows[0][0] = {e}",
+    "if p > 1: b = sorted(rows)",
+    "out = []\nfor r in rows:\n    if out and r[0] <= out[-1][1]:\n"
+    "        out[-1][1] = max(out[-1][1], r[1])\n    else:\n        out.append(r[:])",
+    "out = [rows[0]]\nfor lo, hi in rows[1:]:\n    if lo <= out[-1][1]:\n"
+    "        out[-1][1] = max(out[-1][1], hi)\n    else:\n        out.append([lo, hi])",
+    "for r in b:\n    if r[0] > 1:\n        out.append(r)",
+    "if out: out[-1][0] = {e}",
+)
+"""Statements on the lists of lists `rows`, `b` and `out`, of which `rows` has a known length, and the list `first`."""
+
+
+def write_sorted_program(draw: Draw) -> PythonProgram:
+    """A function `f(n, p, i)` that sorts lists by symbolic numbers in them, and changes them afterwards."""
+
+    def statement() -> list[str]:
+        text = _SORTING[draw(0, len(_SORTING) - 1)]
+        return text.format(e=("7", "n", "p + 1")[draw(0, 2)], k=("0", "1", "2")[draw(0, 2)]).split("\n")
+
+    lines = [
+        "rows, out = [[n % 3, 2], [p, n], [i, 3]], []",
+        "b, first = list(rows), rows[1]",
+        f"rows.sort({('', 'key=lambda r: -r[0]')[draw(0, 1)]})",
+        *(line for _ in range(draw(2, 5)) for line in statement()),
+        "return rows, b, first, out",
+    ]
+    body = "\n".join(f"    {line}" for line in lines)
+    return PythonProgram(f"def f(n, p, i):\n{body}\n", ((4, 1, 2), (3, 2, 0)))

@@ -117,6 +117,14 @@ _GROUPINGS = (
     "d.update({{{k}: xs}})",
     "xs = [1, 2]",
     "if len(rows) > 0: rows[0].append({e})",
+    "ys = e.get({k})\nif ys is None:\n    ys = e[{k}] = [t]\nys.append({e})",
+    "ys = d.get({k})\nif ys is None:\n    ys = []\n    d[{k}] = ys\nys.append({e})",
+    "ys = d.get({k})\nif not ys:\n    ys = d[{k}] = [8]\n    d[{j}] = [9]\nys.append({e})",
+    "xs = d.get({k})\nif xs is not None:\n    xs.append({e})\nelse:\n    xs = [t]",
+    "xs = ys = d.get({k})\nif xs is None:\n    xs = d[{k}] = []\n"
+    "d[{j}].append({e})\nxs.append({e})\nif ys is None:\n    ys = [5]",
+    "if {k} not in e:\n    xs = e[{k}] = []\nelse:\n    xs = e[{k}]\nxs.append({e})",
+    "xs = e[{k}] = [{e}] if {k} not in e else e[{j}]\nxs.append(6)",
 )
 """Statements on the dicts `d` and `e`, whose values are lists, the lists `xs` and `ys`, the list of lists `rows` and
 the number `t`."""
@@ -125,15 +133,15 @@ the number `t`."""
 def write_group_program(draw: Draw) -> PythonProgram:
     """A function `f(n, p, i)` of dicts whose values are lists that grow, and may have other names."""
 
-    def statement() -> str:
+    def statement() -> list[str]:
         text = _GROUPINGS[draw(0, len(_GROUPINGS) - 1)]
         keys = "0", "1", "p", "n", "i"
-        return text.format(e=("7", "n", "p + 1", "t")[draw(0, 3)], k=keys[draw(0, 4)], j=keys[draw(0, 4)])
+        return text.format(e=("7", "n", "p + 1", "t")[draw(0, 3)], k=keys[draw(0, 4)], j=keys[draw(0, 4)]).split("\n")
 
     lines = [
         "d, e, xs, ys, rows, t = defaultdict(list), {}, [3], [4], [], 0",
         "for j in range(n + 2): d[j % 3].append(j)",
-        *(statement() for _ in range(draw(2, 5))),
+        *(line for _ in range(draw(2, 5)) for line in statement()),
         "return dict(d), dict(e), xs, ys, rows, t",
     ]
     body = "\n".join(f"    {line}" for line in lines)

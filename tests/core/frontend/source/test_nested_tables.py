@@ -15,7 +15,7 @@ from support.generators.python_programs import load_program
 from support.generators.table_programs import write_nested_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
 from support.twins.broken_twin import broken
-from tagloom.core.frontend.source import items, nested_lists, tables
+from tagloom.core.frontend.source import items, nested_lists, staging, tables
 
 
 def dict_of_sets(n):
@@ -495,6 +495,128 @@ def test_refused_changes(function: Callable[[int], object]) -> None:
     assert caught.value.rule == "F4" and caught.value.hint
 
 
+def get_or_create(n):
+    d = {}
+    for k in range(n):
+        group = d.get(k % 3)
+        if group is None:
+            group = d[k % 3] = []
+        group.append(k)
+    return d
+
+
+def get_and_append(n):
+    d = {}
+    for k in range(n):
+        group = d.get(k * k % 3)
+        if group:
+            group.append(k)
+        else:
+            group = [k]
+            d[k * k % 3] = group
+    return d
+
+
+def get_an_inner_dict(n):
+    d = {}
+    for k in range(n):
+        inner = d.get(k % 2)
+        if inner is None:
+            inner = {}
+            d[k % 2] = inner
+        inner[k % 3] = inner.get(k % 3, 0) + 1
+    return d
+
+
+def get_if_there(n):
+    d = {0: [], 2: []}
+    for k in range(n):
+        group = d.get(k % 3)
+        if group is not None:
+            group.append(k)
+    return d
+
+
+def assign_in_both_branches(n):
+    d = {}
+    for k in range(n):
+        key = k % 3
+        if key not in d:
+            group = d[key] = [-1]
+        else:
+            group = d[key]
+        group.append(k)
+    return d
+
+
+def assign_of_two_keys(n):
+    d = {k: [k] for k in range(n)}
+    for k in range(n):
+        half, last = k // 2, n - 1
+        if k % 2 == 0:  # noqa: SIM108
+            group = d[half]
+        else:
+            group = d[last]
+        group.append(k)
+    return d
+
+
+def replaced_after_get(n):
+    d = {}
+    for k in range(n):
+        group = d.get(k % 2)
+        if group is None:
+            group = d[k % 2] = [k]
+        d[k % 3] = [9]
+        group = d[k % 2]
+        total = len(group)
+        d[k % 2] = [total]
+    return d
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        get_or_create,
+        get_and_append,
+        get_an_inner_dict,
+        get_if_there,
+        assign_in_both_branches,
+        assign_of_two_keys,
+        replaced_after_get,
+    ],
+    ids=lambda function: function.__name__,
+)
+def test_values_that_may_be_none(function: Callable[[int], object]) -> None:
+    """A change of `d.get(k)`, or of a new value in its place, is one of the dict; a list of two places is refused."""
+    text = function.__name__
+    is_accepted = agrees_or_is_refused(text, function, [(0,), (3,), (5,)], masks=[[True]])
+    assert is_accepted or function is assign_of_two_keys
+
+
+def test_hints_name_the_class_of_the_item() -> None:
+    """The hint of a refused change makes copies of dicts and sets by their class."""
+
+    def shared_dicts(n):
+        rows = [{} for _ in range(n)]
+        others = list(rows)
+        rows[0][1] = 7
+        return others
+
+    def shared_sets(n):
+        groups = defaultdict(set)
+        for k in range(n):
+            groups[k % 2].add(k)
+        others = dict(groups)
+        groups[0].add(7)
+        return others
+
+    for function, hint in ((shared_dicts, "[dict(each) for"), (shared_sets, "{k: set(each) for")):
+        with pytest.raises(tl.Invalid) as caught:
+            tl.function(function)(4)
+        assert hint in caught.value.hint
+
+
 def _items_stay(patch: MonkeyPatch) -> None:
     patch.setattr(items, "_write_in_array", lambda content, origin: None)
 
@@ -509,19 +631,33 @@ def _first_character_decides(patch: MonkeyPatch) -> None:
     patch.setattr(tables, "_is_equal_text", lambda columns, key: sound(columns, key) | True)
 
 
+def _all_places_are_one(patch: MonkeyPatch) -> None:
+    patch.setattr(staging, "have_one_place", lambda first, second: first is not None and second is not None)
+
+
+def _last_option_is_there(patch: MonkeyPatch) -> None:
+    patch.setattr(staging, "known_option", lambda choice: choice.options[-1])
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("patch", "function"),
     [
+        (_all_places_are_one, assign_of_two_keys),
+        (_last_option_is_there, get_or_create),
         (_items_stay, list_of_dicts),
         (_default_is_there, get_and_forget),
         (_first_character_decides, texts_in_a_set),
     ],
 )
 def test_twins(patch: Callable[[MonkeyPatch], None], function: Callable[[int], object]) -> None:
-    """Broken: an item changes only itself; a default is an entry; all strings are one key."""
+    """Broken: two items are at one place; a value is None where it is not; an item changes only itself; a default is an
+    entry; all strings are one key."""
     with broken(patch):
-        assert list(disagreements(function, [(3,), (5,)], RUNS[:1], [[True]]))
+        try:
+            assert list(disagreements(function, [(3,), (5,)], RUNS[:1], [[True]]))
+        except tl.Invalid as error:
+            assert patch is _last_option_is_there, error
 
 
 def check(seed: int, folder: Path) -> bool:

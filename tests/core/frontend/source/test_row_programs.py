@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.generators.python_programs import load_program
-from support.generators.row_programs import write_row_program
+from support.generators.row_programs import write_row_program, write_sorted_program
 from support.laws.python_laws import RUNS, agrees_or_is_refused, disagreements
 from support.twins.broken_twin import broken
 from tagloom.core.frontend.source import functions, items, nested_lists, writes
@@ -264,3 +264,67 @@ def test_twins(twin: Any, function: Any) -> None:
     """The law detects rows that are shared without a note."""
     with broken(twin):
         assert list(disagreements(function, [(4,)], RUNS[:1]))
+
+
+def sorted_and_changed(n):
+    rows = [[n % 3, 1], [2, n], [1, 5]]
+    first = rows[0]
+    rows.sort()
+    rows[0][1] = 7
+    for row in sorted(rows, key=lambda each: -each[1]):
+        row[0] += row[1]
+    return rows, first
+
+
+def merged_intervals(xs):
+    xs = sorted(xs)
+    merged = [xs[0]]
+    for start, end in xs[1:]:
+        if start <= merged[-1][1]:
+            merged[-1][1] = max(merged[-1][1], end)
+        else:
+            merged.append([start, end])
+    return merged
+
+
+@pytest.mark.parametrize(
+    "function, inputs",
+    [
+        (sorted_and_changed, [(4,), (3,), (0,)]),
+        (merged_intervals, [([[8, 10], [1, 3], [2, 6]],), ([[1, 2], [5, 6], [3, 4]],)]),
+    ],
+)
+def test_sorted_lists_change(function: Any, inputs: Any) -> None:
+    """A list that was sorted by a symbolic number changes by all its names."""
+    assert list(disagreements(function, inputs, RUNS[:1])) == []
+
+
+@pytest.mark.full
+def test_sorted_lists_without_their_numbers() -> None:
+    """Broken: a change of a sorted list is one of the first list."""
+    sound = nested_lists.note_options
+
+    def patch_options(patch: MonkeyPatch) -> None:
+        patch.setattr(items, "note_options", lambda item, options, index, key: sound(item, options, 0 * index, key))
+
+    with broken(patch_options):
+        assert list(disagreements(sorted_and_changed, [(4,), (3,)], RUNS[:1]))
+
+
+def check_sorted(seed: int, folder: Path) -> bool:
+    program = write_sorted_program(random.Random(seed).randint)
+    return agrees_or_is_refused(program.text, load_program(program, folder), program.inputs, masks=ALL_SYMBOLIC)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(2))
+def test_sorted_programs(seed: int, tmp_path: Path) -> None:
+    """Generated programs that sort lists and change them agree with Python, or are refused."""
+    check_sorted(seed, tmp_path)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_many_sorted_programs(first: int, tmp_path: Path) -> None:
+    """50 programs agree, or are refused; at least three in five are converted."""
+    assert sum(check_sorted(seed, tmp_path) for seed in range(first, first + 50)) >= 30
