@@ -107,7 +107,8 @@ class Driver:
         self._checkpoint: list[Any] = saved_run.stores
         """The stores of each worker, as documents."""
         self._write_checkpoint = write_checkpoint
-        self._checkpoint_time = pool.clock()
+        self._save_time = self._checkpoint_time = pool.clock()
+        """When the workers were last asked for their stores, and when all of these had come."""
         self._deaths_without_progress = 0
         """The deaths since a checkpoint that was later in the run than the previous checkpoint."""
         self._is_over = False
@@ -218,13 +219,18 @@ class Driver:
         now = self._pool.clock()
         if now >= self._final_deadline:
             self._is_over = True
-        elif self._phase is Phase.WORKING and now >= self._checkpoint_time + self._pool.checkpoint_interval:
+        elif self._phase is Phase.WORKING and now >= self._checkpoint_time + self._work_time():
             self._pause()
         elif self._phase is not Phase.SAVING and now >= self._probe_time:
             self._probe_number += 1
             self._reports.clear()
             self._probe_time = float("inf")
             self._broadcast(Probe(self._probe_number))
+
+    def _work_time(self) -> float:
+        """The time from the last checkpoint to the next one. A large store takes long to send."""
+        duration = max(self._checkpoint_time - self._save_time, 0)
+        return max(self._pool.checkpoint_interval, self._pool.work_per_checkpoint * duration)
 
     def _pause(self) -> None:
         self._phase, self._received_when_idle, self._probe_time = Phase.DRAINING, None, self._pool.clock()
@@ -247,7 +253,7 @@ class Driver:
             self._share_firings()
         elif is_quiescent:
             self._is_last |= self._phase is Phase.WORKING
-            self._phase = Phase.SAVING
+            self._phase, self._save_time = Phase.SAVING, self._pool.clock()
             self._broadcast(Save())
 
     def _finish_checkpoint(self) -> None:

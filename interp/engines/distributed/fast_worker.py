@@ -31,7 +31,16 @@ from ..fast.host_firings import HostDelivery
 from ..fast.layout import Register
 from ..fast.parallel.run import BURST_TOKENS, CoreTrap, ParallelRun
 from ..fast.parallel.store import CoreStore, supports_parallel_run, supports_placement
-from ..fast.shared_memory import CoreLine, MessageKind, MessageWord, SharedLine, fill_ring, read_ring, ring_length
+from ..fast.shared_memory import (
+    RING_CAPACITY,
+    CoreLine,
+    MessageKind,
+    MessageWord,
+    SharedLine,
+    fill_ring,
+    read_ring,
+    ring_length,
+)
 from ..jit.cache import numba_unavailable
 from ..limits import Limits
 from .channels import Channels
@@ -60,7 +69,10 @@ TOKENS_PER_STEP = 1000
 MAX_RUNS_PER_TURN = 64
 """The most runs of the core in a turn: traps and growing arrays interrupt it."""
 MAX_BATCH_MESSAGES = 1500
-"""The most messages for a worker with which a turn goes on: 96 kB, since Ray takes another, slower way from 100 kB."""
+"""The most messages for a worker in a turn: 96 kB, since Ray takes another, slower way from 100 kB."""
+MAX_FIRE_REQUESTS = 2**15
+"""The most firings that a worker requests of others before it waits for outputs: 4 MB of messages, there and back. At a
+million of them per second, it does not wait if outputs arrive within 30 ms."""
 MAX_REQUEST_TURNS = 20
 """The most turns that a busy worker keeps a request, if the requester could ask another worker."""
 MAX_BACKOFF = 64
@@ -94,6 +106,7 @@ class FastWorker:
         self._run = ParallelRun(State(self._graph, None), self._limits, self._worker_count)
         self._words, self._store = self._run.shared_words, self._run.stores[self.rank]
         self._store.place_nodes(self._ranks)
+        self._words[SharedLine.MAX_FIRE_REQUESTS] = MAX_FIRE_REQUESTS
         self._unread_rows = {rank: deque[WordArray]() for rank in self._other_ranks}
         """The messages that have arrived and are not in a ring, by sender."""
         self._unsent_rows: dict[int, list[WordArray]] = {rank: [] for rank in self._other_ranks}
@@ -122,7 +135,9 @@ class FastWorker:
     def has_work(self) -> bool:
         """Whether there is a token to deliver, or a message to read or to write."""
         registers = self._store.registers
-        if registers[Register.FLIGHT_LENGTH] or registers[Register.CLOSED_PROXIES]:
+        if registers[Register.CLOSED_PROXIES]:
+            return True
+        if registers[Register.FLIGHT_LENGTH] and registers[Register.FIRE_REQUESTS] < MAX_FIRE_REQUESTS:
             return True
         return any(self._unread_rows[rank] or ring_length(self._words, rank, self.rank) for rank in self._other_ranks)
 
@@ -194,7 +209,7 @@ class FastWorker:
         for _ in range(MAX_RUNS_PER_TURN):
             self._fill_rings()
             self._run.run_bursts(self._store, max((last_step - int(registers[Register.STEPS])) // burst, 1))
-            is_batch_full = self._take_messages() >= MAX_BATCH_MESSAGES
+            is_batch_full = self._take_messages() > MAX_BATCH_MESSAGES - RING_CAPACITY
             if self._run.end_reason == "quiet":  # the only core of a run
                 self._run.withdraw_stop()
             elif self._run.end_reason is not None:

@@ -95,6 +95,7 @@ class NetworkPool:
     """Workers in this process, which take turns. The unit of time is a round, in which each worker has a turn."""
 
     probe_interval = 8.0
+    work_per_checkpoint = 0.0
     final_timeout = 10_000.0
     heartbeat_timeout = 40
     """The number of rounds without a heartbeat after which a worker counts as dead."""

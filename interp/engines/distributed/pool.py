@@ -24,7 +24,11 @@ class WorkerPool(Protocol):
 
     @property
     def checkpoint_interval(self) -> float:
-        """The time between two checkpoints."""
+        """The least time between two checkpoints."""
+
+    @property
+    def work_per_checkpoint(self) -> float:
+        """The least time between two checkpoints, as a multiple of the time in which the stores of the first came."""
 
     @property
     def final_timeout(self) -> float:
@@ -48,6 +52,7 @@ class ForwardingPool(ABC):
     too. The unit of time is a second."""
 
     checkpoint_interval = 1.0
+    work_per_checkpoint = 4.0
     rank = DRIVER
     flushes_before_resending = FLUSHES_ON_RELIABLE_LINKS
 

@@ -71,7 +71,7 @@ class WorkerActor:
         """Call the actor, unless it is executing a call, or is idle and has nothing to hear."""
         if self.call is None and (self.batches or now >= self._call_time):
             batches, self.batches = self.batches, []
-            self.call, self._call_time = self._handle.work.remote(batches), now
+            self.call, self._call_time = self._handle.work.remote(*batches), now
 
     def finish_call(self) -> list[tuple[int, bytes]]:
         """The batches that the call which has ended sends, each with its receiver. Raises RayActorError if the actor is

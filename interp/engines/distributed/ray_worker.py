@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 import traceback
-from collections.abc import Sequence
 
 from .frames import frame
 from .links import DRIVER, FLUSHES_ON_RELIABLE_LINKS
@@ -49,8 +48,9 @@ class RayWorker:
         self._links = MailboxLinks(rank, job["workers"])
         self._peer = build_peer(job, self._links, epoch)
 
-    def work(self, batches: Sequence[bytes]) -> tuple[bytes, bool]:
-        """Take these batches, and work for a while; returns the frames to send, and whether the worker is idle."""
+    def work(self, *batches: bytes) -> tuple[bytes, bool]:
+        """Take these batches, and work for a while; returns the frames to send, and whether the worker is idle. Each
+        batch is an argument, because Ray takes a slow way for one of more than 100 kB."""
         links, peer, deadline = self._links, self._peer, time.monotonic() + CALL_SECONDS
         links.arrived_batches += batches
         try:

@@ -74,6 +74,8 @@ class Register(IntEnum):
     """The sum of the costs of these firings, and the bytes of values that became objects meanwhile."""
     REQUIRED_PEER_PROXIES = 36
     """The number of columns that `peer_proxies` must have."""
+    FIRE_REQUESTS = 37
+    """The number of firings requested of other cores whose outputs have not arrived."""
 
 
 class Address(IntEnum):
@@ -200,7 +202,7 @@ class ForwardResult(IntEnum):
     """Nothing: no other core gets the token."""
     FORWARDED = 1
     RING_FULL = 2
-    """Nothing, as the ring to the other core is full."""
+    """Nothing yet: the ring to the other core is full, or outputs of firings must arrive first."""
 
 
 class ThrottledColumn(IntEnum):

@@ -22,6 +22,8 @@ class SharedLine(IntEnum):
     """1 if all cores must stop."""
     BURST_TOKENS = 2
     """The number of tokens that a core delivers between two checks of the requests of others."""
+    MAX_FIRE_REQUESTS = 3
+    """The most firings that a core requests of others before it waits for their outputs."""
 
 
 class CoreLine(IntEnum):

@@ -278,9 +278,18 @@ def forward_token(a: Any, r: Any, mem: Any, header: Any) -> Any:
         return ForwardResult.RING_FULL
     if code == Opcode.CALL:
         open_elsewhere(a, r, mem, frame, row, core, 0, header)
+    elif is_at_request_limit(a, r):
+        return ForwardResult.RING_FULL
     else:
         request_firing(a, r, mem, frame, row, core, token, value, wave)
     return ForwardResult.FORWARDED
+
+
+def is_at_request_limit(a: Any, r: Any) -> Any:
+    """Whether this core must wait for outputs of requested firings. Otherwise it could open all activations of a large
+    run at once, which wait for outputs."""
+    limit = peek(peek(a, Address.SHARED_WORDS), SharedLine.MAX_FIRE_REQUESTS)
+    return peek(r, Register.FIRE_REQUESTS) >= limit
 
 
 def forward_to_proxy(a: Any, r: Any, mem: Any, proxy: Any, token: Any, value: Any, wave: Any) -> Any:
@@ -354,6 +363,7 @@ def consume(r: Any, mem: Any, frame: Any, row: Any, sign: Any) -> None:
     poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + sign * (1 - required))
     poke(r, Register.WAITING, peek(r, Register.WAITING) + sign * (1 - required))
     poke(r, Register.STEPS, peek(r, Register.STEPS) + sign)
+    poke(r, Register.FIRE_REQUESTS, peek(r, Register.FIRE_REQUESTS) + sign)
 
 
 def fire_for_peer(a: Any, r: Any, message: Any, sender: Any) -> None:
@@ -392,6 +402,7 @@ def complete_firing(a: Any, r: Any, mem: Any, message: Any, header: Any) -> None
         push_token(a, r, frame << PORT_BITS | target, peek(message, MessageWord.VALUE), wave + 1)
         sent += 1
     count_sent(a, wave, sent)
+    poke(r, Register.FIRE_REQUESTS, peek(r, Register.FIRE_REQUESTS) - 1)
     poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + sent)
     finish_pending(a, r, mem, frame, header)
 

@@ -19,7 +19,7 @@ from support.twins.broken_twin import Break, broken
 from tagloom.core.errors import TagloomError
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.distributed import engine, machines
+from tagloom.interp.engines.distributed import engine, fast_worker, machines
 from tagloom.interp.engines.distributed.fast_worker import FastWorker, supports_fast_workers
 from tagloom.interp.engines.distributed.network import NetworkPool
 from tagloom.interp.engines.distributed.placement import ENTRY_OPS, WorkerPlacement, find_placement
@@ -96,6 +96,12 @@ def first_fault(seeds: Sequence[int]) -> str | None:
 def test_small_programs(seed: int) -> None:
     """Recursion, loops, results that several sites share, and traps, with random placements, while workers die."""
     assert first_fault([seed]) is None
+
+
+def test_few_requests_at_a_time(monkeypatch: MonkeyPatch) -> None:
+    """A worker that waits for the outputs of its requests, here after each, still reaches the end of the run."""
+    monkeypatch.setattr(fast_worker, "MAX_FIRE_REQUESTS", 1)
+    assert first_fault([1]) is None
 
 
 @settings(max_examples=4, phases=[Phase.generate], deadline=None, suppress_health_check=list(HealthCheck))

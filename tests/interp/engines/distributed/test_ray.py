@@ -73,7 +73,7 @@ class StandInActor:
 
     def __init__(self, ray: StandIn, instance: Any) -> None:
         self.is_dead = self.is_unresponsive = False
-        self.work = SimpleNamespace(remote=lambda batches: self._call(lambda: instance.work(batches)))
+        self.work = SimpleNamespace(remote=lambda *batches: self._call(lambda: instance.work(*batches)))
         self.ping = SimpleNamespace(remote=lambda: self._call(lambda: instance.ping()))
 
     def _call(self, execute: Callable[[], Any]) -> Any:
