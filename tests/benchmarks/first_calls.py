@@ -27,8 +27,9 @@ from typing import Any
 from table import markdown, number
 
 HERE = Path(__file__).resolve().parent
-ROWS = {"softmax": 10, "mlp": 100, "lstm": 32, "fib": 20}
+ROWS = {"softmax": 10, "mlp": 100, "lstm": 32, "treernn": 1, "treelstm": 1, "l2hmc": 10, "fib": 20}
 """The programs, each with the size of its batch, or its argument. fib is loaded without numba."""
+ROWS_OF_JAX = {"softmax", "mlp", "lstm", "l2hmc"}
 SHARED_FILES = ("moves.o", "runtime.o", "matmul_*.o", "thread_pool.py")
 """The files in the cache of what all programs share."""
 OTHER = "tracing, and all else"
@@ -92,6 +93,7 @@ class StageTimers:
             if "tagloom.interp.engines.jit.function_code" not in sys.modules:
                 function_code = importlib.import_module("tagloom.interp.engines.jit.function_code")
                 self.wrap(function_code._ModuleCompiler, "compile", GENERATION)
+                self.wrap(function_code, "_optimize", PASSES)
 
         run = importlib.import_module("tagloom.interp.engines.compiled.run")
         self.wrap(run, "load_entry", GENERATION)
@@ -108,6 +110,7 @@ class StageTimers:
         self.wrap(llvm.ModuleRef, "link_in", LINKING)
         self.wrap(codegen.CPUCodeLibrary, "_get_module_for_linking", LINKING)
         self.wrap(codegen.JITCodeLibrary, "_finalize_specific", CODE)
+        self.wrap(llvm.TargetMachine, "emit_object", CODE)
         self.wrap(caching.Cache, "load_overload", CACHE)
         self.wrap(caching.Cache, "save_overload", CACHE)
 
@@ -191,7 +194,7 @@ def main() -> None:
                 with TemporaryDirectory() as folder:
                     shutil.copytree(shared, folder, dirs_exist_ok=True)
                     results[row].append(measure(row, folder))
-                    if has_jax and row != "fib":
+                    if has_jax and row in ROWS_OF_JAX:
                         jax_results[row].append(measure(row, folder, "--jax-child")["all"])
 
     def medians(part: str, key: str) -> list[str]:

@@ -16,9 +16,11 @@ from numba.core import cgutils
 
 from .intrinsic import intrinsic
 from .memory import (
+    allocate_bytes,
     array_field,
     build_array,
     emit_data_address,
+    emit_reference_change,
     emit_word_block,
     item_size,
     kernel,
@@ -56,8 +58,7 @@ def allocate(context: Any, builder: Any, kind: Any, shape: Sequence[Any], byte: 
     size = item_size(context, kind)
     for length in shape:
         size = multiply(builder, size, length)
-    owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
-    data = context.nrt.meminfo_data(builder, owner)
+    owner, data = allocate_bytes(context, builder, size, _ALIGNMENT)
     if byte is not None:
         cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
     return build_array(context, builder, kind, data, shape, owner)
@@ -163,7 +164,7 @@ def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data, owner = (array_field(context, builder, array, arguments[0], name) for name in ("data", "meminfo"))
         shape = [tuple_element(builder, arguments[2], axis) for axis in range(len(sizes))]
-        context.nrt.incref(builder, array, arguments[0])
+        emit_reference_change(context, builder, array, arguments[0], "NRT_incref")
         return build_array(context, builder, array_type, builder.gep(data, [arguments[1]]), shape, owner)
 
     return array_type(array, int64, _shape_type(len(sizes))), build
@@ -190,7 +191,7 @@ def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data, owner = (array_field(context, builder, block, arguments[0], name) for name in ("data", "meminfo"))
         shape = [tuple_element(builder, arguments[2], axis) for axis in range(len(sizes))]
-        context.nrt.incref(builder, block, arguments[0])
+        emit_reference_change(context, builder, block, arguments[0], "NRT_incref")
         return build_array(context, builder, array_type, builder.gep(data, [arguments[1]]), shape, owner)
 
     return array_type(block, int64, _shape_type(len(sizes)), dtype), build
@@ -233,7 +234,9 @@ def receive(typing: Any, array: Any) -> Any:
     """An array parameter, with the reference that a caller passed by `transfer`, if it did."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        context.nrt.incref(builder, array, arguments[0])  # of an array that was not transferred
+        emit_reference_change(
+            context, builder, array, arguments[0], "NRT_incref"
+        )  # of an array that was not transferred
         owner, parent = (array_field(context, builder, array, arguments[0], name) for name in ("meminfo", "parent"))
         is_transferred = builder.icmp_unsigned("!=", builder.ptrtoint(parent, _WORD), _WORD(0))
         owner = builder.select(is_transferred, parent, owner)
@@ -270,7 +273,7 @@ def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, array: Any, byt
     ends = builder.block
     builder.branch(end_block)
     builder.position_at_end(present_block)
-    context.nrt.incref(builder, kind, array)
+    emit_reference_change(context, builder, kind, array, "NRT_incref")
     builder.branch(end_block)
     builder.position_at_end(end_block)
     result = builder.phi(new_array.type)

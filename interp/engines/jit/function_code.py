@@ -29,6 +29,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
 from numba import int64, types
@@ -39,7 +40,16 @@ from numba.core.runtime.nrt import rtsys
 
 from ....core.python_ast import parse_python
 from . import arrays
-from .memory import array_field, emit_word_block, item_size, kernel, tuple_element
+from .folding_builder import FoldingBuilder, remove_unused
+from .memory import (
+    array_field,
+    emit_memory_exit,
+    emit_reference_change,
+    emit_word_block,
+    item_size,
+    kernel,
+    tuple_element,
+)
 from .thread_pool import BODY_TYPES
 
 MAX_INLINE_LINES = 40
@@ -76,23 +86,40 @@ class UnsupportedText(Exception):
     """Raised for a statement or an expression that is not in the subset."""
 
 
-def compile_library(text: str, namespace: dict[str, Any], exports: Mapping[str, str]) -> Any:
-    """A library of numba's with the functions of a text; `namespace` has the functions that they call. Each function of
-    words in `exports` has a C function under a symbol, which returns 0, or another number if memory was exhausted."""
+def compile_functions(text: str, namespace: dict[str, Any], exports: Mapping[str, str]) -> tuple[bytes, list[str]]:
+    """The object code of the functions of a text, and the names of the functions that it calls; `namespace` has the
+    functions that they call. Each function of words in `exports` has a C function under a symbol, which returns 0, or
+    another number if memory was exhausted."""
     with global_compiler_lock:
         context = cpu_target.target_context
         context.typing_context.refresh()
         context.refresh()
         context = context.subtarget(error_model=callconv.create_error_model("numpy", context), enable_nrt=True)  # type: ignore[no-untyped-call]
         library = context.codegen().create_library("functions")
-        library.enable_object_caching()
-        library.add_linking_library(rtsys.library)  # allocates and releases arrays
         with context.push_code_library(library):
-            module = _ModuleCompiler(context, library.create_ir_module("functions"), text, namespace)
-            module.compile(exports)
-        library.add_ir_module(module.module)
-        library.finalize()
-    return library
+            compiler = _ModuleCompiler(context, library.create_ir_module("functions"), text, namespace)
+            compiler.compile(exports)
+        module = llvm.parse_assembly(cgutils.normalize_ir_text(str(compiler.module)))  # type: ignore[no-untyped-call]
+        module.verify()
+        libraries = dict.fromkeys([rtsys.library, *library._linking_libraries])  # the first one allocates arrays
+        for linked_library in libraries:
+            module.link_in(linked_library._get_module_for_linking(), preserve=True)
+        _optimize(module, context.codegen())
+        code: bytes = context.codegen()._tm.emit_object(module)
+        return code, [function.name for function in module.functions if function.is_declaration]
+
+
+def _optimize(module: Any, codegen: Any) -> None:
+    """Run LLVM's passes: once over the module, after a round that finds the references that cancel each other. numba
+    also simplifies each function on its own before that, which takes a quarter of the time and changes nothing."""
+    first_passes = llvm.create_new_module_pass_manager()
+    first_passes.add_sroa_pass()
+    first_passes.add_instruction_combine_pass()
+    first_passes.add_simplify_cfg_pass()
+    first_passes.add_refprune_pass()
+    first_passes.run(module, codegen._pass_builder())
+    passes, builder = codegen._module_pass_manager()
+    passes.run(module, builder)
 
 
 class _ModuleCompiler:
@@ -248,7 +275,7 @@ class _FunctionCompiler:
         self.module, self.context, self.namespace = module, module.context, module.namespace
         self.definition, self.signature, self.function, self.is_body = function
         self.typing = self.context.typing_context
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.builder = FoldingBuilder(self.function.append_basic_block("entry"))
         self.scopes = _VariableScopes(self.definition, self.is_transfer)
         self.values: dict[str, TypedValue] = {}
         """The variables that are assigned once, in their own block."""
@@ -279,6 +306,7 @@ class _FunctionCompiler:
         self.execute(self.definition.body)
         if not self.builder.block.is_terminated:
             self.execute_return(None)
+        remove_unused(self.function)
 
     def declare_alias_scopes(self) -> None:
         """Tell LLVM that no array to which a body writes shares memory with another one."""
@@ -457,7 +485,7 @@ class _FunctionCompiler:
                 raise UnsupportedText(f"{name}, which is {kind} and {value.type}")
             new_value = self.take(value if value.type == kind else TypedValue(kind, self.cast(value, kind)))
             if self.is_counted(kind):
-                self.context.nrt.decref(self.builder, kind, self.builder.load(slot))
+                emit_reference_change(self.context, self.builder, kind, self.builder.load(slot), "NRT_decref")
             self.builder.store(new_value, slot)
         if self.is_counted(value.type):
             self.reference_holders[name] = None
@@ -471,7 +499,7 @@ class _FunctionCompiler:
     def acquire(self, value: TypedValue) -> TypedValue:
         """A value whose reference is the statement's."""
         if self.is_counted(value.type) and value not in self.temporaries:
-            self.context.nrt.incref(self.builder, value.type, value.value)
+            emit_reference_change(self.context, self.builder, value.type, value.value, "NRT_incref")
             self.temporaries.append(value)
         return value
 
@@ -481,12 +509,12 @@ class _FunctionCompiler:
             if value in self.temporaries:
                 self.temporaries.remove(value)
             else:
-                self.context.nrt.incref(self.builder, value.type, value.value)
+                emit_reference_change(self.context, self.builder, value.type, value.value, "NRT_incref")
         return value.value
 
     def release_temporaries(self) -> None:
         for kind, value in self.temporaries:
-            self.context.nrt.decref(self.builder, kind, value)
+            emit_reference_change(self.context, self.builder, kind, value, "NRT_decref")
         self.temporaries.clear()
 
     def release_in_branch(self, end: ast.stmt | Sequence[ast.stmt]) -> None:
@@ -505,7 +533,7 @@ class _FunctionCompiler:
     def drop_reference(self, name: str) -> None:
         """Release the reference of a variable, whose slot, if it has one, then has zeros again."""
         kind, value = self.variable(name)
-        self.context.nrt.decref(self.builder, kind, value)
+        emit_reference_change(self.context, self.builder, kind, value, "NRT_decref")
         if name in self.slots:
             self.builder.store(self.context.get_constant_null(kind), self.slots[name].value)
 
@@ -681,8 +709,7 @@ class _FunctionCompiler:
         block = emit_word_block(builder, [state.value, count.value, *words])
         addresses = [TypedValue(int64, builder.ptrtoint(pointer, _WORD)) for pointer in (function.value, block)]
         succeeded = self.call(self.type_of_name(ast.Name("parallel_for_large")), [state, *addresses, count])
-        with cgutils.if_unlikely(builder, builder.not_(succeeded.value)):  # type: ignore[no-untyped-call]
-            context.call_conv.return_user_exc(builder, MemoryError, ())
+        emit_memory_exit(context, builder, builder.not_(succeeded.value))
         return TypedValue(types.none, context.get_dummy_value())
 
     def call(self, function_type: Any, arguments: Sequence[TypedValue]) -> TypedValue:

@@ -31,6 +31,8 @@ from .memory import (
     build_array,
     element_pointer,
     emit_data_address,
+    emit_failure_exit,
+    emit_reference_change,
     internal_njit,
     peek,
     tuple_element,
@@ -161,11 +163,15 @@ def _selection(comparison: str) -> Any:
 
 def emit_call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
     """Emit a call of a function compiled by numba; exceptions propagate."""
-    convention = context.call_conv
-    status, result = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
-    with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
-        convention.return_status_propagate(builder, status)
-    return result
+    kind, words = signature.return_type, context.get_arg_packer(signature.args).as_arguments(builder, arguments)
+    with builder.goto_entry_block():
+        result_slot = builder.alloca(function.args[0].type.pointee)
+    status = builder.call(function, [result_slot, builder.function.args[1], *words])
+    emit_failure_exit(builder, cgutils.is_not_null(builder, status))  # type: ignore[no-untyped-call]
+    result = builder.load(result_slot)
+    if kind == types.boolean:
+        return builder.icmp_unsigned("!=", result, result.type(0))
+    return context.get_returned_value(builder, kind, result)
 
 
 def fixed_intrinsic(signature: Any, build: Any) -> Any:
@@ -382,7 +388,7 @@ def dereference(typing: Any, rows: Any, row: Any, dtype: Any, like: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = read_array(context, builder, _row_pointer(context, builder, rows, arguments), array_type)
-        context.nrt.incref(builder, array_type, array)
+        emit_reference_change(context, builder, array_type, array, "NRT_incref")
         return array
 
     return array_type(rows, row, dtype, like), build
@@ -396,7 +402,7 @@ def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
 
 def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
     """Write an array into a row, with a new reference."""
-    context.nrt.incref(builder, kind, array)
+    emit_reference_change(context, builder, kind, array, "NRT_incref")
     owner, data, shape = (array_field(context, builder, kind, array, name) for name in ("meminfo", "data", "shape"))
     sizes = [builder.extract_value(shape, axis) for axis in range(kind.ndim)]
     addresses = [builder.ptrtoint(owner, _WORD), builder.ptrtoint(data, _WORD)]
@@ -432,7 +438,7 @@ def load_array(typing: Any, record: Any, row: Any, dtype: Any, like: Any) -> Any
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         row = builder.add(arguments[1], _WORD(1))
         array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], row), array_type)
-        context.nrt.incref(builder, array_type, array)
+        emit_reference_change(context, builder, array_type, array, "NRT_incref")
         return array
 
     return array_type(int64, int64, dtype, like), build

@@ -17,6 +17,10 @@ from numba.core import cgutils
 from .intrinsic import intrinsic
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
+_FAILED = ir.IntType(32)(1)
+"""The status of a function that has noted an exception."""
+_ELEMENTS_FIELD = 3
+"""The position of the address of the elements in the object of numba that counts the references of an array."""
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """A decorator for functions that only compiled code calls: numba omits the Python and C wrappers, which are two of the
 three modules that it compiles for a function, and take as long."""
@@ -96,6 +100,59 @@ def _word_array(builder: Any, words: Sequence[Any]) -> Any:
     for index, word in enumerate(words):
         array = builder.insert_value(array, word, index)
     return array
+
+
+def allocate_bytes(context: Any, builder: Any, size: Any, alignment: int) -> tuple[Any, Any]:
+    """Emit the allocation of memory for an array: the object that counts its references, and the address of the
+    elements. If memory is exhausted, the function fails."""
+    owner = context.nrt.meminfo_alloc_aligned_unchecked(builder, size, alignment)
+    emit_memory_exit(context, builder, cgutils.is_null(builder, owner))  # type: ignore[no-untyped-call]
+    fields = builder.bitcast(owner, _BYTES.as_pointer())
+    return owner, builder.load(builder.gep(fields, [_WORD(_ELEMENTS_FIELD)]))
+
+
+def emit_memory_exit(context: Any, builder: Any, condition: Any) -> None:
+    """Emit the exit of a function with a MemoryError, on a condition."""
+
+    def fail() -> None:
+        context.call_conv.set_static_user_exc(builder, MemoryError, ())
+        builder.ret(_FAILED)
+
+    _emit_exit(builder, condition, "memory_exhausted", fail)
+
+
+def emit_failure_exit(builder: Any, condition: Any) -> None:
+    """Emit the exit of a function after a call that failed and has noted its exception, on a condition."""
+    _emit_exit(builder, condition, "callee_failed", lambda: builder.ret(_FAILED))
+
+
+def _emit_exit(builder: Any, condition: Any, name: str, emit: Callable[[], None]) -> None:
+    """Emit a branch to the block of this name, of which a function has one: the fewer blocks, the less work for
+    LLVM."""
+    exit_block = next((block for block in builder.function.blocks if block.name == name), None)
+    if exit_block is None:
+        exit_block = builder.append_basic_block(name)
+        with builder.goto_block(exit_block):
+            emit()
+    next_block = builder.append_basic_block("next")
+    builder.cbranch(condition, exit_block, next_block).set_weights([1, 99])
+    builder.position_at_end(next_block)
+
+
+def emit_reference_change(context: Any, builder: Any, kind: Any, value: Any, name: str) -> None:
+    """Emit the calls of numba's function `NRT_incref` or `NRT_decref` for an array, or for all arrays in a tuple."""
+    if isinstance(kind, types.Array):
+        owner = array_field(context, builder, kind, value, "meminfo")
+        if not (isinstance(owner, ir.Constant) and owner.constant is None):
+            function_type = ir.FunctionType(ir.VoidType(), [_BYTES])
+            function: Any = cgutils.get_or_insert_function(builder.module, function_type, name)  # type: ignore[no-untyped-call]
+            if not function.args[0].attributes:
+                function.args[0].add_attribute("noalias")
+                function.args[0].add_attribute("captures(none)")
+            builder.call(function, [owner])
+    elif isinstance(kind, types.BaseTuple):
+        for index, part in enumerate(list(kind)):  # type: ignore[call-overload]
+            emit_reference_change(context, builder, part, tuple_element(builder, value, index), name)
 
 
 def emit_data_address(context: Any, builder: Any, kind: Any, array: Any) -> Any:

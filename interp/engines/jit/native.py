@@ -103,17 +103,15 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
         from . import word_code
 
         kernel = compile_function(head, "scalar_kernels", word_code.KERNEL_ARITY)
-        library, symbol = word_code.compile_library(functions, function, kernel), function
+        (code, calls), symbol = library_code(word_code.compile_library(functions, function, kernel)), function
     elif text.startswith(FUNCTION_CODE):
         from . import function_code
 
         symbol = f"{function}_{cache_key(text)}"
-        library = function_code.compile_library(functions, execute_head(text), {function: symbol})
+        code, calls = function_code.compile_functions(functions, execute_head(text), {function: symbol})
     else:
         cfunc = compile_function(text, function, arity)
-        library, symbol = cfunc._library, cfunc.native_name
-    calls = [callee.name for callee in library._final_module.functions if callee.is_declaration]
-    code: bytes = library._get_compiled_object()
+        (code, calls), symbol = library_code(cfunc._library), cfunc.native_name
     try:
         check_linkable(calls)
         needs = b""
@@ -122,6 +120,12 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
             raise
         needs = _NEEDS_NUMBA
     return pack_object(symbol.encode() + needs + b"\n" + code)
+
+
+def library_code(library: Any) -> tuple[bytes, list[str]]:
+    """The object code of a library of numba's, and the names of the functions that it calls."""
+    calls = [callee.name for callee in library._final_module.functions if callee.is_declaration]
+    return library._get_compiled_object(), calls
 
 
 def execute_head(text: str) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def by_llvm(text: str) -> Callable[[int, int, int], int]:
 def compiled(text: str, name: str, arity: int) -> Callable[..., int]:
     """A function of words of a text, compiled by `function_code`."""
     symbol = f"test_{abs(hash(text))}"
-    library = function_code.compile_library(text, dict(NAMES), {name: symbol})
-    engine = native.load_object(library._get_compiled_object())
+    code, _ = function_code.compile_functions(text, dict(NAMES), {name: symbol})
+    engine = native.load_object(code)
     word = ctypes.c_int64
     function: Callable[..., int] = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol))
     return function
