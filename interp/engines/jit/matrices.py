@@ -30,9 +30,9 @@ import numpy as np
 from llvmlite import ir
 from numba import float32, float64, int64, types
 from numba.core import cgutils
-from numba.np.linalg import ensure_blas
 
 from . import arrays, intrinsics, runtime, thread_pool
+from .blas import load_blas
 from .intrinsic import intrinsic
 from .memory import kernel
 from .shared_library import SharedLibrary
@@ -562,9 +562,7 @@ def __getattr__(name: str) -> Any:
 def load_product(name: str) -> Any:
     """A function that calls one of MATMUL_FUNCTIONS by its symbol, after loading its machine code: a library of one
     function, since programs call few of them."""
-    # imports SciPy's linear algebra: else machine code on disk does when it first calls BLAS, and Ctrl-C meanwhile
-    # would end the process
-    ensure_blas()  # type: ignore[no-untyped-call]
+    load_blas()
     products = {**_products(float32), **_products(float64)}
     library = SharedLibrary(name, {name: products[name]}, [runtime.LIBRARY])
     library.load()

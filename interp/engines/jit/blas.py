@@ -1,0 +1,78 @@
+"""BLAS for compiled code, without the import of `scipy.linalg`, which takes a fifth of a first call.
+
+numba's functions for products call the BLAS of SciPy. Each finds its routine when it is first called: it imports
+`scipy.linalg.cython_blas`, an extension module that needs nothing of its package. So `load_blas` loads this module
+alone, calls each function once, on nothing, and forgets the module: a later `import scipy.linalg` does not see it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import sys
+from collections.abc import Sequence
+from functools import cache
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from pathlib import Path
+from typing import Any
+
+from numba.np import linalg
+
+_MODULE = "scipy.linalg.cython_blas"
+_NUMBER = None
+"""Stands for the address of a number."""
+_CALLS: dict[str, Sequence[Any]] = {
+    "xxdot": (b"n", 0, _NUMBER, _NUMBER, _NUMBER),
+    "xxgemv": (b"n", 0, 0, _NUMBER, _NUMBER, 1, _NUMBER, _NUMBER, _NUMBER),
+    "xxgemm": (b"n", b"n", 0, 0, 0, _NUMBER, _NUMBER, 1, _NUMBER, 1, _NUMBER, _NUMBER, 1),
+}
+"""numba's functions for products, each with the arguments of a call on no elements: after the kind of the elements,
+what is transposed, sizes, addresses, and the distances of rows, which must be positive."""
+
+
+@cache
+def load_blas() -> None:
+    """Let numba's functions find their routines: else machine code does when it first calls BLAS, and Ctrl-C meanwhile
+    would end the process. Raises ImportError without SciPy, and RuntimeError for a SciPy that does not fit numba."""
+    if _MODULE in sys.modules or not _load_module():
+        linalg.ensure_blas()  # type: ignore[no-untyped-call]
+        return
+    try:
+        linalg._check_lapack_int_width()  # type: ignore[no-untyped-call]
+        _call_functions()
+    finally:
+        del sys.modules[_MODULE]
+
+
+def _load_module() -> bool:
+    """Load the extension module alone, if its file is where it is in SciPy 1."""
+    package = importlib.util.find_spec("scipy")
+    folders = package.submodule_search_locations if package is not None else None
+    paths = (Path(folder, "linalg", f"cython_blas{end}") for folder in folders or () for end in EXTENSION_SUFFIXES)
+    path = next(filter(Path.exists, paths), None)
+    if path is None:
+        return False
+    importlib.import_module("scipy")  # prepares the search for its libraries
+    loader = ExtensionFileLoader(_MODULE, str(path))
+    spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[_MODULE] = module
+    try:
+        loader.exec_module(module)
+    except BaseException:
+        del sys.modules[_MODULE]
+        raise
+    return True
+
+
+def _call_functions() -> None:
+    """Call each function on operands without elements, for both kinds of floats."""
+    helpers: Any = importlib.import_module("numba._helperlib")
+    number = ctypes.c_double(0.0)
+    types: dict[type, Any] = {bytes: ctypes.c_char, int: ctypes.c_ssize_t, type(_NUMBER): ctypes.c_void_p}
+    for name, arguments in _CALLS.items():
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char, *(types[type(each)] for each in arguments))
+        function = prototype(helpers.c_helpers[name])
+        for element in b"s", b"d":
+            function(element, *(ctypes.addressof(number) if each is _NUMBER else each for each in arguments))
