@@ -90,8 +90,8 @@ class StageTimers:
             self.names.append(function.__qualname__)
 
         def wrap_generator(*_: Any) -> None:
-            if "tagloom.interp.engines.jit.function_code" not in sys.modules:
-                function_code = importlib.import_module("tagloom.interp.engines.jit.function_code")
+            function_code = importlib.import_module("tagloom.interp.engines.jit.function_code")
+            if not hasattr(function_code._optimize, "__wrapped__"):
                 self.wrap(function_code._ModuleCompiler, "compile", GENERATION)
                 self.wrap(function_code, "_optimize", PASSES)
 

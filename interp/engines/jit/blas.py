@@ -1,4 +1,4 @@
-"""BLAS for compiled code, without the import of `scipy.linalg`, which takes a fifth of a first call.
+"""BLAS for compiled code, without the import of `scipy.linalg`, which takes as long as tracing a step.
 
 numba's functions for products call the BLAS of SciPy. Each finds its routine when it is first called: it imports
 `scipy.linalg.cython_blas`, an extension module that needs nothing of its package. So `load_blas` loads this module
