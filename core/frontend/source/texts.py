@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 import re
 import string
@@ -15,12 +16,14 @@ from ..trace.captures import read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import has_other_names
 from ..trace.python_operations import fail_as_python, perform
+from ..trace.pytree import is_record
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stacked_entries, has_stacked_items
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import TEXTS, CodePoints, FormattedValue, Text, is_text
 from . import library
 from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
+from .classes import user_method
 from .convert import convert
 from .trees import is_symbolic
 
@@ -44,7 +47,28 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         return _joined_items(value)
     if type(value) in (list, tuple, *DICT_CLASSES):
         return tuple(_merge_strings(_container_parts(value)))
+    kind: Any = type(value)
+    name = "__repr__" if is_quoted or kind.__str__ is object.__str__ else "__str__"
+    method = user_method(value, name)
+    if method is not None:
+        text = convert(method)(value)
+        return text_parts(as_characters(text) if type(text) is Choice else text)
+    if name == "__repr__" and (fields := _fields_of(value)) is not None:
+        parts = [
+            part for field in fields for part in (", ", f"{field}=", *text_parts(getattr(value, field), is_quoted=True))
+        ]
+        return tuple(_merge_strings(iter([f"{kind.__qualname__}(", *parts[1:], ")"])))
     return (check_text(repr(value) if is_quoted else str(value)),)
+
+
+def _fields_of(value: Any) -> list[str] | None:
+    """The fields that `repr(value)` shows of a dataclass or a named tuple; None for all others."""
+    kind: Any = type(value)
+    parameters: Any = getattr(kind, "__dataclass_params__", None)
+    if is_record(value) and parameters is not None:
+        return [field.name for field in dataclasses.fields(kind) if field.repr] if parameters.repr else None
+    is_named = isinstance(value, tuple) and hasattr(kind, "_fields") and kind.__repr__ is not tuple.__repr__
+    return list(kind._fields) if is_named else None
 
 
 def _quote_text(text: Any) -> tuple[Any, ...]:

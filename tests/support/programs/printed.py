@@ -4,6 +4,76 @@
 # mypy: ignore-errors
 from __future__ import annotations
 
+from collections import namedtuple
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+@dataclass
+class Point:
+    x: int
+    y: float = 0.5
+    name: str = field(default="a", repr=False)
+
+
+@dataclass(frozen=True)
+class Segment:
+    start: Point
+    end: Point
+
+    def __str__(self):
+        return f"{self.start.x} to {self.end.x}"
+
+
+Pair = namedtuple("Pair", "first second")
+
+
+class Item(NamedTuple):
+    name: str
+    price: int
+
+
+class Money:
+    def __init__(self, cents):
+        self.cents = cents
+
+    def __str__(self):
+        return f"${self.cents // 100}.{self.cents % 100:02d}"
+
+
+class Debt(Money):
+    def __repr__(self):
+        return f"<{self.cents}>"
+
+
+class Temperature:
+    def __init__(self, degrees):
+        self.degrees = degrees
+
+    def __repr__(self):
+        return "Temperature(%d)" % self.degrees
+
+
+class Count:
+    def __init__(self, n):
+        self.n = n
+
+    def __str__(self):
+        if self.n > 2:
+            return "many"
+        return f"{self.n} only"
+
+
+def instances(n):
+    point = Point(n, n / 2)
+    print(point, f"{point!r} {Segment(point, Point(1))} {Segment(point, point)!r}")
+    print(Pair(n, 2), Item("tea", n), [point, Pair(1, n)])
+    print(Money(n), f"{Money(n)}!", [Temperature(n)], Temperature(n), Debt(n), [Debt(n)])
+    print("%s %r" % (Money(n), Temperature(n)), "{}".format(Money(n)))
+    for k in range(n % 5):
+        print(Count(k), end="; ")
+    return str(Count(n)), repr(Temperature(n)), len(str(Money(n)))
+
 
 def numbers_in_one_line(n):
     for k in range(n):
@@ -129,6 +199,7 @@ PRINTED = (
     (collected_numbers, ([3, 1, 2],), ([],)),
     (collected_numbers, ([2.5, 1.0],), ([0.5],)),
     (collected_strings, ([3, 1, 2],), ([],)),
+    (instances, (3,), (250,)),
     (starred_calls, ([3, 1, 2],), ([7],)),
 )
 """Each function with its arguments."""

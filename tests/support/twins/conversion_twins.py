@@ -24,6 +24,7 @@ from tagloom.core.frontend.source import (
     ranges,
     staging,
     state,
+    texts,
 )
 from tagloom.core.frontend.source import sequences as symbolic_sequences
 from tagloom.core.frontend.source.entry import OPERATORS
@@ -403,3 +404,9 @@ def a_begun_line_is_lost(patch: MonkeyPatch) -> None:
 def items_of_an_empty_list_are_separated(patch: MonkeyPatch) -> None:
     """`print("x", *items)` prints a separator before no items."""
     patch.setattr(printing, "stage_branch", lambda test, then, otherwise, variables: otherwise())
+
+
+@twin(printed.instances, 3)
+def fields_of_no_class(patch: MonkeyPatch) -> None:
+    """`repr` of a dataclass or a named tuple shows no fields."""
+    patch.setattr(texts, "_fields_of", lambda value: [])

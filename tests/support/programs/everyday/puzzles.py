@@ -352,7 +352,7 @@ def sorted_rows(n):
     return sorted(rows)
 
 
-@everyday(([1, 3, 2, 6, 8, 10, 15, 18],), ([1, 4, 4, 5],), refusal="F4: this list comes from")
+@everyday(([1, 3, 2, 6, 8, 10, 15, 18],), ([1, 4, 4, 5],))
 def merge_intervals(flat):
     intervals = sorted([flat[k], flat[k + 1]] for k in range(0, len(flat), 2))
     merged = [intervals[0]]
