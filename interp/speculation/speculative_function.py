@@ -78,6 +78,7 @@ from .layouts import (
     references,
 )
 from .program_functions import function_key
+from .quick_call import QuickCall, is_quick_argument, is_quick_result
 from .recording import Recorder, SpeculativeFunctionBase
 from .staging import PRINTED_TEXT, Requirements, Restart, Unreachable
 from .testing import number_to_break
@@ -151,6 +152,7 @@ class SpeculativeGraph:
     changed_arrays: frozenset[type]
     """The pools of arrays of NumPy some of which change in place."""
     plan: WalkPlan | None = None
+    quick_call: QuickCall | None = None
     definitions: Definitions | None = None
     """The definitions, once they have been compared; None if there are variables of classes, whose values may
     change."""
@@ -251,6 +253,34 @@ class SpeculativeGraph:
             fields = {key: self.fields[key] for key in self.generation.keys if isinstance(key, FieldKey)}
             self.plan = None if kernel is None else WalkPlan(kernel, fields, self.walked_classes)
         return self.plan
+
+    def find_quick_call(self) -> QuickCall | None:
+        """The quick path of calls; None unless machine code reads the objects, and the graph changes nothing."""
+        if self.quick_call is None and self.plan is not None and self._may_be_quick:
+            assert self.generation.main.result is not None
+            self.quick_call = QuickCall(
+                self.traced_program.program,
+                self.plan,
+                self.arguments,
+                [(key, layout.value) for key, layout in self.variables.items()],  # type: ignore[union-attr,misc]
+                self.generation.main.result,
+                self.generation.requirements.needs_rows,
+            )
+        return self.quick_call
+
+    @cached_property
+    def _may_be_quick(self) -> bool:
+        """Whether the graph changes nothing, and depends on nothing but its arguments, constants and fields."""
+        requirements, result = self.generation.requirements, self.generation.main.result
+        is_special = requirements.needs_classes or requirements.needs_separate_arrays or requirements.static_values
+        if requirements.assigned_keys or requirements.texts or is_special or self.traced_program.captures:
+            return False
+        if not all(
+            isinstance(key, VariableKey) and isinstance(layout, ConstantLayout)
+            for key, layout in self.variables.items()
+        ):
+            return False
+        return all(map(is_quick_argument, self.arguments.values())) and result is not None and is_quick_result(result)
 
     @cached_property
     def keys_after_fields(self) -> list[HeapKey]:
@@ -615,6 +645,10 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def _run_graph(self, roots: dict[str, Any]) -> tuple[Any] | None:
         """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
+        attempt = self._call_quickly(roots)
+        if attempt is not None:
+            self.counts.graph += 1
+            return attempt
         match = self._match_or_note(roots)
         if match is None:
             return None
@@ -649,6 +683,16 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         if printed:
             print(printed, end="")
         return (value,)
+
+    def _call_quickly(self, roots: dict[str, Any]) -> tuple[Any] | None:
+        """The result of a call on the quick path, in a tuple; None if it must take the general one."""
+        graph = self.graph
+        if graph is None or graph.plan is None or graph.definitions is None or number_to_break() is not None:
+            return None
+        quick_call = graph.find_quick_call()
+        if quick_call is None or resolve_engine(self.engine) not in ("auto", "compiled"):
+            return None
+        return quick_call.call(roots) if graph.definitions.is_unchanged() else None
 
     def _match_or_note(self, roots: dict[str, Any]) -> tuple[SpeculativeGraph, ObjectTable, list[Any]] | None:
         """The result of `_match`; None, with a note of the reason, if Python must run the call."""

@@ -7,6 +7,7 @@ foresee, it gives up, and `follow` reads the objects, or says what is different.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable, Mapping
 from functools import cache
 from math import prod
@@ -14,8 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dtypes import float64
 from ...core.frontend.eager.array import ConcreteArray
-from ...core.types import intern_type
+from ...core.types import Type, intern_type
+from ...core.value import Literal
 from ..engines.auto import HelperThread
 from ..engines.compiled.call_buffer import data_address
 from ..engines.jit import compiler_process
@@ -61,6 +64,13 @@ class Walk:
         """The vectors of each field, in the order of the plan; a constant has none."""
         plan, capacity = self._plan, self._capacity
         return [plan.read_vector(key, capacity, self._memory, self._arrays, self._count) for key in plan.positions]
+
+
+def _slot_words(*names: str) -> list[int]:
+    """The words of a concrete array that have the addresses of its slots of these names."""
+    array = ConcreteArray(Literal(np.zeros(3), Type(float64, (3,))))
+    words = (ctypes.c_int64 * (ConcreteArray.__basicsize__ // 8)).from_address(id(array))[:]
+    return [words.index(id(getattr(array, name))) for name in names]
 
 
 def is_walkable(layout: Layout) -> bool:
@@ -128,7 +138,7 @@ class WalkPlan:
         """The words of the plan, whose form `walk_kernel` states; numbers the vectors of all fields."""
         kernel, address = self._kernel, self._address
         header = [len(classes), *map(address, (None, True, int, float, bool, dict, ConcreteArray, np.ndarray))]
-        words = [*header, address("_value"), address("_type"), object.__basicsize__, 0, 0, 0]
+        words = [*header, *_slot_words("_value", "_type"), object.__basicsize__, 0, 0, 0]
         class_entries, row_count, array_count = len(words), _FIRST_FIELD, 0
         slots, slot_of = list[int](), dict[Any, int]()
         for key, layout in self._fields.items():
@@ -227,6 +237,33 @@ class WalkPlan:
                 capacity = self._plan_capacity(capacity.objects, capacities)
             self._capacity = capacity
 
+    @property
+    def capacity(self) -> _WalkCapacity:
+        """The capacity that the last walk needed."""
+        return self._capacity
+
+    @property
+    def slot_bytes(self) -> int:
+        """The size of the vectors of all fields as arguments."""
+        return 8 * self._slot_words
+
+    def walk_in(self, scratch: Scratch, objects: list[Any], outside: Any) -> bool:
+        """`walk` in memory that is there: returns whether everything is as planned, and there is capacity. `outside` is
+        an array."""
+        capacity, count = scratch.capacity, len(objects)
+        if capacity is not self._capacity or max(count, len(outside)) > capacity.objects:
+            return False
+        numbers = [self.classes.get(type(each), -1) for each in objects]
+        if -1 in numbers:
+            return False
+        memory = scratch.memory
+        memory.fill(0)
+        memory[:count] = numbers
+        sizes = capacity.objects, scratch.arrays_address, capacity.offsets, capacity.capacities
+        namespaces = list[Any]()
+        total: int = self._walk(self._plan, id(objects), id(namespaces), count, outside, memory, *sizes)
+        return total >= 0
+
     def read_vector(self, key: Any, capacity: _WalkCapacity, memory: Any, arrays: Any, count: int) -> list[Any]:
         """The vector of a field after a walk in a capacity: of arrays, with a row for each object of the class; of
         others, one for each object."""
@@ -239,6 +276,20 @@ class WalkPlan:
             return [np.ndarray(shape, dtype, arrays, capacity.offsets.item(number))]
         dtype = np.dtype({"f": np.float64, "b": np.bool_}.get(getattr(layout, "kind", "i"), np.int64))
         return [np.ndarray((count,), dtype, memory, 8 * capacity.objects * number)]
+
+
+class Scratch:
+    """Memory for the walks of a plan, one after another."""
+
+    def __init__(self, plan: WalkPlan) -> None:
+        capacity = self.capacity = plan.capacity
+        self.memory, arrays = np.zeros(capacity.memory_words, np.int64), np.empty(capacity.array_words, np.int64)
+        self.borrowed_arguments = self.memory, arrays
+        self.arrays_address, address = data_address(arrays), data_address(self.memory)
+        self.rows_address = address + 8 * capacity.objects
+        """Where a walk writes the number of each object among those of its class."""
+        self.slots_address = address + 8 * capacity.slots.start
+        """Where a walk writes the vectors of all fields as arguments."""
 
 
 _kernels: list[Any] = []

@@ -38,19 +38,19 @@ HEADER = (
     "dict",
     "array",
     "numpy_array",
-    "value_name",
-    "type_name",
+    "value_word",
+    "type_word",
     "head_bytes",
     "row_count",
     "slots",
     "slot_words",
 )
 """The words of a plan's header: the number of classes; the addresses of objects, of the classes of numbers, dicts and
-concrete arrays and NumPy's, and of the names of an array's slots; the size of the head of an object; the number of rows
-of words; and the position and number of the words in the plan for which a walk returns vectors as arguments: for each
-vector 0, and room for its address, then its sizes, of which the walk fills the first."""
+concrete arrays and NumPy's; the words of a concrete array that have its slots; the size of the head of an object; the
+number of rows of words; and the position and number of the words in the plan for which a walk returns vectors as
+arguments: for each vector 0, and room for its address, then its sizes, of which the walk fills the first."""
 CLASS_COUNT, NONE, TRUE, INT_CLASS, FLOAT_CLASS, BOOL_CLASS = range(6)
-DICT_CLASS, ARRAY_CLASS, NUMPY_CLASS, VALUE_NAME, TYPE_NAME, HEAD, ROW_COUNT, SLOTS, SLOT_WORDS = range(6, len(HEADER))
+DICT_CLASS, ARRAY_CLASS, NUMPY_CLASS, VALUE_WORD, TYPE_WORD, HEAD, ROW_COUNT, SLOTS, SLOT_WORDS = range(6, len(HEADER))
 CLASS_WORDS = 5
 """The words of a class: its address, the positions of its fields and of the names that its instances must not have in
 the plan, each with their number."""
@@ -69,7 +69,6 @@ _DATA, _FLAGS = 0, 6
 
 peek: Any = peek_word
 _get_item: Any = types.ExternalFunction("PyDict_GetItemWithError", int64(int64, int64))
-_get_attribute: Any = types.ExternalFunction("PyObject_GetAttr", int64(int64, int64))
 _get_attributes: Any = types.ExternalFunction("PyObject_GenericGetDict", int64(int64, int64))
 _get_list_item: Any = types.ExternalFunction("PyList_GetItem", int64(int64, int64))
 _append: Any = types.ExternalFunction("PyList_Append", types.int32(int64, int64))
@@ -113,15 +112,13 @@ def _find_class(plan, owner):  # type: ignore[no-untyped-def]
 @kernel
 def _copy_array(plan, field, value, target):  # type: ignore[no-untyped-def]
     """Copy the elements of a concrete array; returns whether it has the planned type and is contiguous."""
-    type_, array = _get_attribute(value, plan[TYPE_NAME]), _get_attribute(value, plan[VALUE_NAME])
+    type_, array = peek(value, plan[TYPE_WORD]), peek(value, plan[VALUE_WORD])
     is_planned = False
     if array != 0 and type_ == plan[field + 3] and peek(array, plan[HEAD] // 8 - 1) == plan[NUMPY_CLASS]:
         body = array + plan[HEAD]
         is_planned = peek(body, _FLAGS) & _C_CONTIGUOUS != 0
         if is_planned:
             _copy(target, peek(body, _DATA), plan[field + 4])
-    _release(type_)
-    _release(array)
     return is_planned
 
 

@@ -178,7 +178,10 @@ class CallBuffer:
     """The memory of one run; jit.state defines the words of its state. Results and arguments follow the state, so that
     a run allocates memory once. The steps of a tag, of at most `depth` levels, are in a separate block."""
 
-    def __init__(self, arguments: Sequence[Value | PackedArrays], layout: CallLayout, depth: int, seed: int) -> None:
+    def __init__(
+        self, arguments: Sequence[Value | PackedArrays] | None, layout: CallLayout, depth: int, seed: int
+    ) -> None:
+        """Without `arguments`, the caller writes their words before each run."""
         self._layout = layout
         self.is_stop_requested = False
         """Whether a stop was requested. Results are meaningless after that: loops over elements exit early, and ops
@@ -191,6 +194,8 @@ class CallBuffer:
         self.state[TAG_STEPS], self.state[SEED] = self._steps.address, seed
         self.borrowed_arguments: list[npt.NDArray[Any]] = []
         """The arrays that generated code reads; this buffer keeps them alive, even if the code does not stop."""
+        if arguments is None:
+            return
         packed: list[Any] = []
         for argument in arguments:
             if isinstance(argument, np.ndarray):  # it has no reference count
@@ -202,6 +207,11 @@ class CallBuffer:
             else:
                 packed.append(argument.item() if isinstance(argument, np.generic) else argument)
         layout.arguments.pack_into(self.state, 8 * layout.arguments_begin, *packed)
+
+    def reset(self) -> None:
+        """Prepare the buffer for another run, after one that has returned, and whose results were taken."""
+        ctypes.memset(self.address, 0, 8 * self._layout.arguments_begin)
+        self.state[TAG_STEPS] = self._steps.address
 
     def recycle(self) -> None:
         """Keep the memory for steps for the next run, unless steps were written. Call it after reading the outcome."""

@@ -81,6 +81,12 @@ def run_quickly(job: Job, arguments: Sequence[Value | PackedArrays]) -> tuple[Va
     return results
 
 
+def prepare_frame(program: Program, borrowed_arguments: Sequence[Any]) -> Any:
+    """The `RunFrame` for quick runs of a program whose caller writes the words of the arguments, which are in, or point
+    into, `borrowed_arguments`; None if `run_quickly` would return None."""
+    return _run_module().prepare_frame(program, borrowed_arguments) if has_machine_code(program) else None
+
+
 def call_quickly(program: Program, arguments: Sequence[object]) -> tuple[Value, ...] | None:
     """As `run_quickly`, for arguments of any type; also returns None where they do not fit the program."""
     call = getattr(sys.modules.get(_RUN_MODULE), "call_quickly", None)  # as in `has_machine_code`
