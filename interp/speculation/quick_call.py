@@ -36,7 +36,7 @@ _WORD_CODES = {"i": "q", "b": "q", "f": "d"}
 """The struct format of a number, by kind."""
 
 
-class _Frame(NamedTuple):
+class _CallMemory(NamedTuple):
     """The memory of a call: the next one uses it again."""
 
     scratch: Scratch
@@ -69,10 +69,10 @@ class QuickCall:
         self._needs_rows = needs_rows
         keys = list(constants)
         self._constants = [(_read_function(key), key.name, value) for key, value in keys]
-        self._outside = np.array(sorted({id(key.container) for key, _ in keys}), np.int64)
+        self._outside_ids = np.array(sorted({id(key.container) for key, _ in keys}), np.int64)
         codes = "".join(map(_argument_codes, arguments.values())) + "qqq" * needs_rows
         self._first_arguments = Struct(codes)
-        self._frames = list[_Frame]()
+        self._frames = list[_CallMemory]()
         """The frame that no call uses: a finalizer may call the function while it runs."""
 
     def call(self, roots: Mapping[str, Any]) -> tuple[Any] | None:
@@ -84,11 +84,11 @@ class QuickCall:
         first_words = self._encode(roots, objects, arrays)
         if first_words is None:
             return None
-        frame = self._frames.pop() if self._frames else self._make_frame()
+        frame = self._frames.pop() if self._frames else self._allocate()
         if frame is None:
             return None
         scratch, plan = frame.scratch, self._plan
-        if not plan.walk_in(scratch, objects, self._outside):
+        if not plan.walk_in(scratch, objects, self._outside_ids):
             return None  # where it lacks capacity, the general path enlarges it, and the next call makes a frame
         if self._needs_rows:
             first_words += (0, scratch.rows_address, len(objects))
@@ -133,7 +133,7 @@ class QuickCall:
                 return None
         return words
 
-    def _make_frame(self) -> _Frame | None:
+    def _allocate(self) -> _CallMemory | None:
         """A new frame; None if the machine code of the program may take long."""
         scratch = Scratch(self._plan)
         run_frame = prepare_frame(self._program, scratch.borrowed_arguments)
@@ -141,7 +141,7 @@ class QuickCall:
             return None
         words, position = run_frame.words
         address = ctypes.addressof(words) + 8 * position + self._first_arguments.size
-        return _Frame(scratch, run_frame, words, 8 * position, ObjectTable({}, {}), address)
+        return _CallMemory(scratch, run_frame, words, 8 * position, ObjectTable({}, {}), address)
 
 
 def _argument_codes(layout: Layout) -> str:
