@@ -186,15 +186,29 @@ def _check_exact(staging: Staging, value: StagedValue, node: ast.AST) -> None:
 
 def _power(staging: Staging, left: StagedValue, right: StagedValue, kind: str, node: ast.AST) -> StagedValue:
     exponent = right.layout.value if isinstance(right.layout, ConstantLayout) else None
+    if kind == "f":
+        return _power_of_floats(staging, as_kind(staging, left, "f"), as_kind(staging, right, "f"), exponent, node)
     if kind != "i" or type(exponent) is not int or not 0 <= exponent <= MAX_POWER:
-        operand = "a float" if kind == "f" else "an int by another exponent than a small constant"
-        raise NotSpeculable(f"a power of {operand} has no exact graph")
+        raise NotSpeculable("a power of an int by another exponent than a small constant has no exact graph")
     if exponent == 0:
         return staging.constant(1)
     result = base = staging.number("i", as_kind(staging, left, "i"))
     for _ in range(exponent - 1):
         result = binary(staging, "Mult", result, base, node)
     return result
+
+
+def _power_of_floats(staging: Staging, base: Any, power: Any, exponent: Any, node: ast.AST) -> StagedValue:
+    """A power of floats, which all engines compute by the function of the C library that Python calls, too."""
+    is_positive = exponent is not None and exponent > 0
+    if not is_positive or not float(exponent).is_integer():
+        is_base = staging.emit("greater_equal" if is_positive else "greater", base, 0.0)
+        reason = "Python returns a complex number, or raises ZeroDivisionError, where it is not"
+        staging.check(is_base, node, "the base of the power is positive", reason)
+    result = staging.emit("pow", base, power)
+    is_finite = staging.emit("less", staging.emit("abs", result), math.inf)
+    staging.check(is_finite, node, "the power is finite", "Python raises OverflowError where it is not")
+    return staging.number("f", result)
 
 
 def _fold(staging: Staging, name: str, values: list[StagedValue], node: ast.AST) -> StagedValue:

@@ -304,14 +304,23 @@ def read_attribute(staging: Staging, array: StagedValue, name: str) -> StagedVal
     shape: tuple[Any, ...] = value.layout.type.shape or ()
     match name:
         case "shape":
-            return staging.tuple_of([staging.constant(size) for size in shape])
+            return staging.tuple_of([_size(staging, value, axis) for axis in range(len(shape))])
         case "ndim":
             return staging.constant(len(shape))
         case "size":
-            return staging.constant(int(np.prod(shape)))
+            return _size(staging, value, None)
         case "T":
             return _call(staging, FUNCTIONS[np.transpose], "transpose", [array], {}, is_scalar=True)
     raise NotSpeculable(f"attribute {name} of an array of NumPy has no graph")
+
+
+def _size(staging: Staging, elements: StagedValue, axis: int | None) -> StagedValue:
+    """The number of elements along an axis; None stands for all axes."""
+    shape: tuple[Any, ...] = elements.layout.types[0].shape or ()
+    sizes = shape if axis is None else shape[axis : axis + 1]
+    if None in sizes:
+        return staging.number("i", staging.emit("size", elements.leaves[0], axis=axis))
+    return staging.constant(int(np.prod(sizes)))
 
 
 def read_item(staging: Staging, array: StagedValue, key: Any) -> StagedValue:

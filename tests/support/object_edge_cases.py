@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from .container_programs import CONTAINER_PROGRAMS
 from .everyday_programs import EVERYDAY_PROGRAMS
 from .keyed_programs import KEYED_PROGRAMS
@@ -1507,6 +1509,32 @@ def variables_of_different_returns(speculate):
         return found
 
     return f, [([3, 1, n % 5, 9, 40], n) for n in range(12)]
+
+
+@edge_case
+def sizes_of_numpy_that_differ(speculate):
+    @speculate
+    def measure(x, y):
+        return len(x), x.shape, x.size, y.shape[1], y.size, "some" if len(x) else "none"
+
+    return measure, [(np.arange(float(k % 4)), np.ones((2, 1 + k % 3))) for k in range(12)]
+
+
+@edge_case
+def powers_of_floats(speculate):
+    class Account:
+        def __init__(self):
+            self.balance = 1000.0
+
+    @speculate
+    def grow(account, rate, years):
+        account.balance *= (1 + rate) ** years
+        return account.balance**0.5, rate**2, 2**rate, (rate - 0.5) ** years
+
+    account = Account()
+    rates = [0.3, 0.5, 0.7, 1.9, 0.0, 0.5, 0.8, 0.45, 0.9, 0.2, 0.61, 0.9]
+    years = [2, 3, 1.5, 2.0, 2, -1, 0.25, 0.5, 2.0, 2.0, 0.1, 900.0]
+    return grow, [(account, rate, float(count)) for rate, count in zip(rates, years)]
 
 
 ALL = {

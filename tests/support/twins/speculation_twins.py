@@ -53,6 +53,17 @@ def _variables_end_at_returns(patch: MonkeyPatch) -> None:
     patch.setattr(program_functions, "LATE_READERS", ())
 
 
+def _sizes_of_two(patch: MonkeyPatch) -> None:
+    patch.setattr(numpy_arrays, "_size", lambda staging, elements, axis: staging.constant(2))
+
+
+def _powers_unchecked(patch: MonkeyPatch) -> None:
+    def power(staging: Staging, base: Any, power: Any, *_: Any) -> StagedValue:
+        return staging.number("f", staging.emit("pow", base, power))
+
+    patch.setattr(arithmetic, "_power_of_floats", power)
+
+
 def _unchecked_overflow(patch: MonkeyPatch) -> None:
     patch.setattr(arithmetic, "MAX_INTEGER", 2.0**200)
 
@@ -652,6 +663,8 @@ OBJECT_TWINS = {
     "unordered attributes": Twin(_unordered_attributes, "tree_copy"),
     "unassigned attributes": Twin(_unassigned_attributes, "init_reads_unassigned"),
     "constant class attributes": Twin(_constant_class_attributes, "class_attribute_changes"),
+    "sizes of two": Twin(_sizes_of_two, "sizes_of_numpy_that_differ"),
+    "powers unchecked": Twin(_powers_unchecked, "powers_of_floats"),
     "variables end at returns": Twin(_variables_end_at_returns, "variable_of_a_branch_in_finally"),
     "no cleanup": Twin(_no_cleanup, "finally_runs"),
     "cleanup hides exits": Twin(_cleanup_hides_exits, "finally_return"),
