@@ -645,7 +645,11 @@ class SpeculativeFunction(SpeculativeFunctionBase):
 
     def _run_graph(self, roots: dict[str, Any]) -> tuple[Any] | None:
         """Run the call in the graph, and commit: the result, in a tuple. None where Python must run it."""
-        attempt = self._call_quickly(roots)
+        try:
+            attempt = self._call_quickly(roots)
+        except (Exception, NotSpeculable) as error:  # as below
+            self._note_no_graph(error)
+            return None
         if attempt is not None:
             self.counts.graph += 1
             return attempt

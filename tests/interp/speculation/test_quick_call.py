@@ -10,6 +10,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from support.twins.broken_twin import broken
+from tagloom.interp.engines.compiled import run, watchdog
 from tagloom.interp.speculation import quick_call, speculative_function, walk_kernel
 from tagloom.interp.speculation.quick_call import QuickCall
 from tagloom.interp.speculation.speculative_function import Definitions
@@ -160,7 +161,9 @@ CHANGES = (
 
 @pytest.fixture(autouse=True)
 def machine_code(monkeypatch: MonkeyPatch) -> None:
-    """Machine code reads the objects from the first graph on."""
+    """Machine code reads the objects from the first graph on, and runs count as quick on a machine with other work."""
+    monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
+    monkeypatch.setattr(watchdog, "POLL_SECONDS", 1.0)
     monkeypatch.setattr(speculative_function, "find_kernel", lambda: walk_kernel)
 
 
