@@ -34,8 +34,9 @@ from .pool import ForwardingPool
 
 START_SECONDS = 120.0
 """The longest time until the first heartbeat of a process, which imports tagloom before."""
-_WAIT_SECONDS = 0.002
-"""The longest time that the driver waits for a batch before it looks at the clock."""
+_WAIT_SECONDS = 0.01
+"""The longest time that the driver waits for a batch before it looks at the clock. Each look takes processor time from
+the workers."""
 _PROGRAM = job_program(f"from {__package__}.worker_process import serve\nserve(job)")
 """The program of a worker's process."""
 

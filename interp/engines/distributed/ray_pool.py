@@ -27,8 +27,9 @@ from .packing import Packed
 from .pool import ForwardingPool
 from .ray_worker import RayWorker
 
-_WAIT_SECONDS = 0.002
-"""The longest time that the driver waits for a call before it looks at the clock."""
+_WAIT_SECONDS = 0.01
+"""The longest time that the driver waits for a call before it looks at the clock. Each look takes processor time from
+the workers."""
 _IDLE_SECONDS = 0.005
 """The time between two calls of an actor that is idle, and for which nothing has come."""
 _LONG_CALL_SECONDS = 2.0
@@ -134,7 +135,7 @@ class RayPool(ForwardingPool):
             actor.call_if_due(now)
         ranks = {actor.call: rank for rank, actor in self.actors.items() if actor.call is not None}
         if not ranks:
-            time.sleep(_WAIT_SECONDS)
+            time.sleep(_IDLE_SECONDS / 2)
             return []
         finished_calls, _ = self._ray.wait(list(ranks), num_returns=1, timeout=_WAIT_SECONDS)
         deaths = []

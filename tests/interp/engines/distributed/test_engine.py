@@ -168,3 +168,21 @@ def test_a_checkpoint_without_another_step_is_no_progress(monkeypatch: pytest.Mo
     with pytest.raises(tl.Crash, match="too many workers died"):
         fib.run(5, engine="distributed", workers=1)
     assert len(pools) > 4 * driver_module.MAX_DEATHS_WITHOUT_PROGRESS
+
+
+def test_checkpoints_that_take_long_are_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pool states how much longer than a checkpoint the work before the next one takes at least."""
+
+    class EagerPool(NetworkPool):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            self.checkpoint_interval = 10.0
+
+    monkeypatch.setattr("tagloom.interp.engines.distributed.engine.NetworkPool", EagerPool)
+    checkpoints = []
+    for factor in (0.0, 40.0):
+        monkeypatch.setattr(EagerPool, "work_per_checkpoint", factor)
+        cluster = distributed_run(fib.graph, [11], 2, "network", Limits()).cluster
+        assert cluster is not None
+        checkpoints.append(cluster.checkpoints)
+    assert checkpoints[0] > 1.5 * checkpoints[1] > 1.5
