@@ -84,7 +84,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
         "tl.print",
     ),
     "in": (do_not_convert(lambda x: 2.0 in x), VECTOR, "`in` needs a concrete value", "tl.any(x == a)"),
-    "method": (lambda x: x.nonzero(), VECTOR, "arrays have no attribute nonzero", "write tl.nonzero(x)"),
+    "method": (lambda x: x.argsort(), VECTOR, "arrays have no attribute argsort", "write tl.argsort(x)"),
     "view": (lambda x: x.view(-1), VECTOR, "arrays have no attribute view", "tl.reshape(x, shape)"),
     "numpy": (lambda x: x[0].numpy(), VECTOR, "numbers have no attribute numpy", "concrete arrays"),
     "keyword": (lambda x: x.sum(dtype=int), VECTOR, "x.sum needs concrete values where it gets dtype=", "tl.sum(x)"),
@@ -132,7 +132,7 @@ MESSAGES: dict[str, tuple[Callable[..., Any], Any, str, str]] = {
     "np.multiply.accumulate": (
         lambda x: np.multiply.accumulate(x), VECTOR, "np.multiply.accumulate needs", "write tl.cumulative_prod(x)",
     ),
-    "np.percentile": (lambda x: np.percentile(x, 9), VECTOR, "np.percentile needs a concrete value", "tl.callback"),
+    "np.histogram": (lambda x: np.histogram(x), VECTOR, "np.histogram needs a concrete value", "tl.callback"),
     "np.arcsin": (
         do_not_convert(lambda x: np.arcsin(x)), VECTOR, "np.arcsin needs a concrete value", "write tl.asin(x)",
     ),
