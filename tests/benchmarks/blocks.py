@@ -1,9 +1,9 @@
 """The time of a firing with and without blocks: `python tests/benchmarks/blocks.py [--quick]` prints a table.
 
-Nanoseconds of processor time per firing of whole runs of `fast` under `lifo`, in one process: by the token machine
-alone, and with blocks from the first step. The runs of a row take turns, three times; the least is printed. Then what
-generating and compiling the blocks of each program takes, in seconds of processor time, and the firings per path.
-`--quick` takes smaller sizes, for trials."""
+Nanoseconds of processor time per firing of whole runs of `fast` under `lifo` and under `waves`, in one process: by the
+token machine alone, and with blocks from the first step. The runs of a row take turns, three times; the least is
+printed. Then what generating and compiling the blocks takes, in seconds of processor time. `--quick` takes smaller
+sizes, for trials."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ import tagloom as tl
 from cores import ack, fib, loops, tak, tree
 from firings import processor
 from table import markdown
+from tagloom.interp.engines.fast.block_generation import block_program
 from tagloom.interp.engines.fast.block_loader import LoadedBlocks, load_blocks
-from tagloom.interp.engines.fast.blocks import block_program
-from tagloom.interp.engines.fast.run import FastRun
+from tagloom.interp.engines.fast.run import FastRun, delivery_order
 from tagloom.interp.engines.jit.native import compile_object
 from tagloom.interp.engines.reference import first_state
 from tagloom.interp.image.image import cached_image
@@ -80,9 +80,12 @@ ROWS = (
 )
 
 
-def time_run(row: BlockRow, arguments: tuple[int, ...], loaded: LoadedBlocks | None) -> tuple[float, Any]:
+def time_run(
+    row: BlockRow, arguments: tuple[int, ...], schedule: str, loaded: LoadedBlocks | None
+) -> tuple[float, Any]:
     """The seconds of processor time of one run, and its statistics."""
-    run = FastRun(first_state(row.function.graph, list(arguments), "lifo"), "lifo", until="quiet", limits=LIMITS)
+    state = first_state(row.function.graph, list(arguments), schedule)
+    run = FastRun(state, schedule, until="quiet", limits=LIMITS)
     run.store.use_blocks(loaded)
     start = time.process_time()
     error = run.resume()
@@ -91,9 +94,11 @@ def time_run(row: BlockRow, arguments: tuple[int, ...], loaded: LoadedBlocks | N
     return seconds, run.stats()
 
 
-def measure(row: BlockRow, arguments: tuple[int, ...]) -> list[str]:
-    start = time.process_time()
-    program = block_program(cached_image(row.function.graph, {}))
+def measure(row: BlockRow, arguments: tuple[int, ...], schedule: str) -> list[str]:
+    """The cells of a row under one schedule."""
+    start, order = time.process_time(), delivery_order(schedule)
+    assert order is not None
+    program = block_program(cached_image(row.function.graph, {}), order[0])
     assert program is not None
     generating = time.process_time() - start
     compile_object(program.text, "deliver_blocks", 3)
@@ -102,13 +107,14 @@ def measure(row: BlockRow, arguments: tuple[int, ...]) -> list[str]:
     for _ in range(RUNS):
         results = {}
         for has_blocks in (False, True):
-            seconds, stats = time_run(row, arguments, loaded if has_blocks else None)
+            seconds, stats = time_run(row, arguments, schedule, loaded if has_blocks else None)
             best[has_blocks], results[has_blocks] = min(seconds, best.get(has_blocks, seconds)), stats
         assert results[False] == results[True]
     firings = results[True].firings
     without, with_blocks = (best[key] / firings * 1e9 for key in (False, True))
     return [
         row.name.format(*arguments),
+        schedule,
         f"{firings:,}",
         f"{without:.1f}",
         f"{with_blocks:.1f}",
@@ -123,8 +129,9 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     is_quick = parser.parse_args().quick
     print(f"{processor()}, {date.today()}, load {os.getloadavg()[0]:.1f}\n")
-    columns = ["program", "firings", "machine", "blocks", "ratio", "generating, s", "compiling, s"]
-    print(markdown(columns, [measure(row, row.quick if is_quick else row.full) for row in ROWS]))
+    columns = ["program", "schedule", "firings", "machine", "blocks", "ratio", "generating, s", "compiling, s"]
+    runs = [(row, row.quick if is_quick else row.full, schedule) for row in ROWS for schedule in ("lifo", "waves")]
+    print(markdown(columns, [measure(*run) for run in runs]))
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ def warm(
     """Compile machine code ahead of its first use.
 
     Without FILE, all token machines of the engine `fast` are compiled; they serve all programs. With FILE, the machine
-    that its programs need, each program for the engine `compiled`, and its blocks, which `fast` uses in long runs under
-    `lifo`. If the parameters of a function have no types, give NAME and ARGS; only the types of ARGS matter.
+    that its programs need, each program for the engine `compiled`, and its blocks, which `fast` uses in long runs. If
+    the parameters of a function have no types, give NAME and ARGS; only the types of ARGS matter.
 
     Later processes find the code in the cache folder. The exit code is 1 if something could not be compiled.
     """
@@ -66,8 +66,9 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
     a line for each. Returns False if one failed."""
     from ...interp.engines.compiled.run import compile_task  # here: other commands start without the compiler
     from ...interp.engines.compiled.support import unsupported_program
+    from ...interp.engines.fast.block_generation import block_program
     from ...interp.engines.fast.block_loader import block_task
-    from ...interp.engines.fast.blocks import block_program
+    from ...interp.engines.fast.layout import DeliveryOrder
     from ...interp.image.image import cached_image
 
     check_rules(subject)
@@ -77,8 +78,11 @@ def compile_program(name: str, subject: Runnable, words: list[str]) -> bool:
         print_text(f"{name:38} skipped: {missing}")
         return True
     program, graph = program_and_graph(subject, parse_arguments(subject, words) if words else None)
-    blocks = block_program(cached_image(graph, {}))
-    has_blocks = blocks is None or compile_and_report(f"{name}: its blocks", block_task(blocks), "fast")
+    has_blocks = True
+    for order, schedule in ((DeliveryOrder.YOUNGEST, "lifo"), (DeliveryOrder.OLDEST, "waves")):
+        blocks = block_program(cached_image(graph, {}), order)
+        if blocks is not None:
+            has_blocks &= compile_and_report(f"{name}: its blocks for {schedule}", block_task(blocks), "fast")
     reason = "it is a graph" if program is None else unsupported_program(program)
     if program is None or reason is not None:
         print_text(f"{name:38} skipped: compiled does not run it: {reason}")

@@ -17,8 +17,9 @@ from ...image.image import Image
 from ..jit import compiler_process
 from ..jit.compiler_process import Compilation, CompileState, CompileTask
 from ..jit.native import load_native, load_stored
+from .block_generation import block_program, generate_blocks
 from .block_program import BlockProgram, LoadedBlocks
-from .blocks import block_program, generate_blocks
+from .layout import DeliveryOrder
 
 LOOKUP_STEPS = 2**22
 """After how many steps blocks are generated and looked for on disk: some 40 ms, as long as that takes for a few."""
@@ -32,8 +33,9 @@ COMPILE_STEPS = 2**24
 
 @dataclass(slots=True)
 class BlockLoader:
-    """The blocks of an image, as far as this process has loaded or requested them."""
+    """The blocks of an image for an order of delivery, as far as this process has loaded or requested them."""
 
+    order: DeliveryOrder
     steps: int = 0
     """The steps that its runs have made without blocks."""
     next_look: int = LOOKUP_STEPS
@@ -50,9 +52,9 @@ class BlockLoader:
             return self.loaded_blocks
         self.next_look = self.steps + SLICE_STEPS
         try:
-            if not generate_blocks(image, SLICE_SECONDS):
+            if not generate_blocks(image, self.order, SLICE_SECONDS):
                 return None
-            program = block_program(image)
+            program = block_program(image, self.order)
             if program is None:
                 self.is_abandoned = True
             elif self.is_ready(program):
@@ -75,14 +77,12 @@ class BlockLoader:
         return state is CompileState.READY
 
 
-_loaders: WeakKeyDictionary[Image, BlockLoader] = WeakKeyDictionary()
+_loaders: WeakKeyDictionary[Image, dict[DeliveryOrder, BlockLoader]] = WeakKeyDictionary()
 
 
-def block_loader(image: Image) -> BlockLoader:
-    """The loader of an image's blocks."""
-    if image not in _loaders:
-        _loaders[image] = BlockLoader()
-    return _loaders[image]
+def block_loader(image: Image, order: DeliveryOrder) -> BlockLoader:
+    """The loader of an image's blocks for an order of delivery."""
+    return _loaders.setdefault(image, {}).setdefault(order, BlockLoader(order))
 
 
 def block_task(program: BlockProgram) -> CompileTask:

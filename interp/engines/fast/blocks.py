@@ -18,7 +18,7 @@ compiled for exactly these bits, so that it need not test them. This is basic bl
 and M. Feeley, Simple and effective type check removal through lazy basic block versioning, ECOOP 2015), with what is
 known about frames instead of types.
 
-This module generates the text; `load` compiles it.
+This module generates the text for `lifo`, `wave_blocks` that for `waves`; `load` compiles it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from math import inf
-from time import perf_counter
 from typing import NamedTuple, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -73,58 +70,65 @@ MAX_INLINE_SITES = 3
 """Up to this number of call sites, a return is a test of the site, and the block goes on; with more, it is a jump."""
 MAX_LINES = 16_000
 """An image whose blocks would have more lines has none: compiling them would take more than ten seconds."""
-MAX_NODES = 300
-"""A graph with more nodes has no blocks: what is known of the order of its nodes grows with their square. With as many,
-no step of the generation takes longer than 0.15 s, in which neither limits nor Ctrl-C are checked."""
-MAX_UNFINISHED = 4
-"""For how many images a generation that a run has begun is kept for the next run."""
 MAX_UNLIKELY_LINES = 2_000
 """If the text is longer, no blocks are generated for the firings that follow an operand which comes before its
 partner."""
 
 
-BlockGeneration: TypeAlias = Generator[None, None, BlockProgram | None]
-"""The generation of blocks, which can be interrupted and continued, and returns them."""
-_programs: WeakKeyDictionary[Image, BlockProgram | None] = WeakKeyDictionary()
+_HEAD = """
+def deliver_blocks(a, budget, header):
+    r, mem, ring, mask = (
+        peek(a, Address.REGISTERS), peek(a, Address.MEMORY), peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1
+    )
+    if peek(r, Register.FLIGHT_LENGTH) == 0:
+        return 0
+    free, path_counts = peek(a, Address.FREE_FRAMES), peek(a, Address.PATH_COUNTS)
+    depth_limit = peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT)
+    waiting, firings, opened = peek(r, Register.WAITING), peek(r, Register.FIRINGS), 0
+    largest_store, largest_flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
+    memory_top, deepest = peek(r, Register.MEMORY_TOP), peek(r, Register.DEEPEST_TAG)
+    head = peek(r, Register.FLIGHT_HEAD)
+    end, remaining, is_over = head + peek(r, Register.FLIGHT_LENGTH) - 1, budget, 0
+    token, value = peek(ring, (end & mask) << 1), peek(ring, ((end & mask) << 1) + 1)
+    frame, port = token >> PORT_BITS, token & PORT_MASK
+    while remaining >= LARGEST_PATH:
+        match port:
+"""
+_TAIL = """
+            case _:
+                break
+        if end == head:
+            is_over = 1
+            break
+        end -= 1
+        token, value = peek(ring, (end & mask) << 1), peek(ring, ((end & mask) << 1) + 1)
+        frame, port = token >> PORT_BITS, token & PORT_MASK
+    if is_over == 0:
+        poke(ring, (end & mask) << 1, frame << PORT_BITS | port)
+        poke(ring, ((end & mask) << 1) + 1, value)
+        end += 1
+    poke(r, Register.FLIGHT_LENGTH, end - head)
+    poke(r, Register.WAVE_REMAINING, end - head)
+    poke(r, Register.WAITING, waiting)
+    poke(r, Register.FIRINGS, firings)
+    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
+    poke(r, Register.LARGEST_STORE, largest_store)
+    poke(r, Register.LARGEST_FLIGHT, largest_flight)
+    poke(r, Register.MEMORY_TOP, memory_top)
+    poke(r, Register.DEEPEST_TAG, deepest)
+    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) + opened)
+    return budget - remaining
+"""
+"""The function before and after the choice of the block. The token to be delivered is in `frame`, `port` and `value`;
+the others lie in the ring between `head` and `end`."""
+_HELPERS = ("parent_of", "site_of", "drop_tag", "release_frame", "close_activation")
+"""The functions of `frames` that blocks use."""
 
 
-_generations: dict[Image, BlockGeneration] = {}
-"""The generations that runs have begun, the latest last. Each refers to its image, so only a few are kept."""
-
-
-def block_program(image: Image) -> BlockProgram | None:
-    """The blocks of an image, cached; None if it can have none, is too large, or fires no node without Python."""
-    while not generate_blocks(image, inf):
-        pass
-    return _programs[image]
-
-
-def generate_blocks(image: Image, seconds: float) -> bool:
-    """Generate blocks for some time; returns whether `block_program` has them all."""
-    if image in _programs:
-        return True
-    generation, deadline = _generations.pop(image, None) or write_blocks(image), perf_counter() + seconds
-    try:
-        while perf_counter() < deadline:
-            next(generation)
-    except StopIteration as end:
-        _programs[image] = end.value
-        return True
-    _generations[image] = generation
-    for oldest in list(_generations)[:-MAX_UNFINISHED]:
-        _generations.pop(oldest, None)
-    return False
-
-
-def write_blocks(image: Image) -> BlockGeneration:
-    """Generate the blocks of an image: twice, since only the first text shows which tokens lie together in the ring.
-    Yields after each block."""
-    if image.has_loop_bounds or image.has_tag_keys or len(image.nodes) > MAX_NODES:
-        return None
-    first = _BlockWriter(image, {})
-    if (yield from first.write()) is None:
-        return None
-    return (yield from _BlockWriter(image, first.ports_below).write())
+_CONSTANTS = {
+    "PORT_BITS": PORT_BITS, "PORT_MASK": PORT_MASK, "LOW_BITS": LOW_BITS, "LOW_MASK": LOW_MASK,
+    "PENDING_MASK": PENDING_MASK, "TAG_BUILT": TAG_BUILT, "LARGEST_PATH": LARGEST_PATH,
+}  # fmt: skip
 
 
 class PathToken(NamedTuple):
@@ -288,9 +292,13 @@ class PathSnapshot(NamedTuple):
     height: int
 
 
-class _BlockWriter:
+class BlockWriter:
     """Generates the text of the blocks of one image: `write` generates all, `write_block` one, `follow` the rest of a
     path, `deliver` and `fire` one step of a path, `commit` its end."""
+
+    head_text, tail_text = _HEAD, _TAIL
+    helpers: tuple[str, ...] = _HELPERS
+    """The functions of `frames` that the text uses."""
 
     def __init__(self, image: Image, ports_below: dict[int, int]) -> None:
         """`ports_below` are those of an earlier generation, or empty."""
@@ -336,7 +344,7 @@ class _BlockWriter:
                 bits[self.nodes[number][NodeColumn.MASK_WORD]] |= port[PortColumn.BIT]
         return dict(bits)
 
-    def write(self) -> BlockGeneration:
+    def write(self) -> Generator[None, None, BlockProgram | None]:
         """Generate the blocks that tokens can begin: tokens of arguments, and tokens that `machine` sends on. Yields
         after each."""
         for ports in self.image.arguments:
@@ -357,6 +365,10 @@ class _BlockWriter:
                 self.written_blocks.add(key)
                 self.write_block(key)
                 yield
+        return self.program()
+
+    def program(self) -> BlockProgram | None:
+        """The blocks that have been generated; None if there are none."""
         if not self.paths:
             return None
         firings = np.zeros((len(self.paths), len(self.nodes)), np.int64)
@@ -375,10 +387,10 @@ class _BlockWriter:
             SECOND_PART,
             *(f"{name} = {number}" for name, number in _CONSTANTS.items()),
             constants,
-            *(functions[name] for name in _HELPERS),
-            inline_constants(_HEAD, ENUMS),
+            *(functions[name] for name in self.helpers),
+            inline_constants(self.head_text, ENUMS),
             *self.lines,
-            inline_constants(_TAIL, ENUMS),
+            inline_constants(self.tail_text, ENUMS),
         ]
         return "\n".join(parts)
 
@@ -943,62 +955,6 @@ class _BlockWriter:
             self.emit(indent, f"poke(ring, ((end + {position} & mask) << 1) + 1, {token.word})")
         if len(path.stack) > 1:
             self.emit(indent, f"end += {len(path.stack) - 1}")
-
-
-_HEAD = """
-def deliver_blocks(a, budget, header):
-    r, mem, ring, mask = (
-        peek(a, Address.REGISTERS), peek(a, Address.MEMORY), peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1
-    )
-    if peek(r, Register.FLIGHT_LENGTH) == 0:
-        return 0
-    free, path_counts = peek(a, Address.FREE_FRAMES), peek(a, Address.PATH_COUNTS)
-    depth_limit = peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT)
-    waiting, firings, opened = peek(r, Register.WAITING), peek(r, Register.FIRINGS), 0
-    largest_store, largest_flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
-    memory_top, deepest = peek(r, Register.MEMORY_TOP), peek(r, Register.DEEPEST_TAG)
-    head = peek(r, Register.FLIGHT_HEAD)
-    end, remaining, is_over = head + peek(r, Register.FLIGHT_LENGTH) - 1, budget, 0
-    token, value = peek(ring, (end & mask) << 1), peek(ring, ((end & mask) << 1) + 1)
-    frame, port = token >> PORT_BITS, token & PORT_MASK
-    while remaining >= LARGEST_PATH:
-        match port:
-"""
-_TAIL = """
-            case _:
-                break
-        if end == head:
-            is_over = 1
-            break
-        end -= 1
-        token, value = peek(ring, (end & mask) << 1), peek(ring, ((end & mask) << 1) + 1)
-        frame, port = token >> PORT_BITS, token & PORT_MASK
-    if is_over == 0:
-        poke(ring, (end & mask) << 1, frame << PORT_BITS | port)
-        poke(ring, ((end & mask) << 1) + 1, value)
-        end += 1
-    poke(r, Register.FLIGHT_LENGTH, end - head)
-    poke(r, Register.WAVE_REMAINING, end - head)
-    poke(r, Register.WAITING, waiting)
-    poke(r, Register.FIRINGS, firings)
-    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
-    poke(r, Register.LARGEST_STORE, largest_store)
-    poke(r, Register.LARGEST_FLIGHT, largest_flight)
-    poke(r, Register.MEMORY_TOP, memory_top)
-    poke(r, Register.DEEPEST_TAG, deepest)
-    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) + opened)
-    return budget - remaining
-"""
-"""The function before and after the choice of the block. The token to be delivered is in `frame`, `port` and `value`;
-the others lie in the ring between `head` and `end`."""
-_HELPERS = ("parent_of", "site_of", "drop_tag", "release_frame", "close_activation")
-"""The functions of `frames` that blocks use."""
-
-
-_CONSTANTS = {
-    "PORT_BITS": PORT_BITS, "PORT_MASK": PORT_MASK, "LOW_BITS": LOW_BITS, "LOW_MASK": LOW_MASK,
-    "PENDING_MASK": PENDING_MASK, "TAG_BUILT": TAG_BUILT, "LARGEST_PATH": LARGEST_PATH,
-}  # fmt: skip
 
 
 def later_nodes(image: Image) -> list[frozenset[int]]:

@@ -162,16 +162,21 @@ class FastRun:
     go = RenamedAttribute("resume")
 
     def allow_blocks(self) -> None:
-        """Let blocks deliver tokens where they are ready (`block_loader`), if this run can use them: under `lifo`, and
-        without events. A state that is exported later begins a wave, since blocks do not count waves."""
-        is_clocked = bool(self.store.options[MachineOption.HAS_WAVE_CLOCK])
-        self._may_use_blocks = self.schedule == "lifo" and self._keeper is None and not is_clocked
+        """Let blocks deliver tokens where they are ready (`block_loader`), if this run can use them: without events,
+        and under `lifo`, `waves` or `fifo`. Under `lifo` a state that is exported later begins a wave, since its blocks
+        count no waves."""
+        order, is_clocked = self.store.options[[MachineOption.ORDER, MachineOption.HAS_WAVE_CLOCK]]
+        counts_waves = order == DeliveryOrder.OLDEST
+        self._may_use_blocks = self._keeper is None and (
+            counts_waves or (order == DeliveryOrder.YOUNGEST and not is_clocked)
+        )
 
     def _choose_blocks(self, steps: int) -> None:
         """Use blocks in the next burst, if possible, after this number of steps."""
         if self._may_use_blocks:
             image, is_used = self.store.image, self.store.blocks is not None
-            blocks = block_loader(image).find(image, 0 if is_used else steps)
+            order = DeliveryOrder(self.store.options[MachineOption.ORDER])
+            blocks = block_loader(image, order).find(image, 0 if is_used else steps)
             self.store.use_blocks(None if self._stop_points else blocks)
 
     def _set_stop_conditions(self, stops: StopConditions) -> None:

@@ -8,7 +8,7 @@ of 64 bits, an integer that wraps:
   `continue`, `return`; `match` of a word against constants, with a last case for all others, and `go(N)` in its cases,
   which jumps to the case of N; constants at the top level;
 - `+ - * & | ^ << >> ~`, comparisons, `and`, `or` and `not` in conditions, which evaluate both sides;
-- calls of functions of the text, of `peek` and `poke` (see `memory`), `min` and `max`.
+- calls of functions of the text, of `peek`, `poke` and `prefetch` (see `memory`), `min` and `max`.
 
 numba's type inference and its analyses of live variables take 25 s of processor time on a thousand lines of the second
 part, LLVM one second.
@@ -240,6 +240,8 @@ class _WordFunction:
                 return builder.load(self.pointer(*arguments))
             case "poke":
                 return builder.store(arguments[2], self.pointer(*arguments[:2]))
+            case "prefetch":
+                return self.prefetch(self.pointer(*arguments))
             case "min" | "max":
                 comparison = builder.icmp_signed("<" if name == "min" else ">", *arguments)
                 return builder.select(comparison, *arguments)
@@ -248,6 +250,12 @@ class _WordFunction:
                 words += [_WORD(0)] * (KERNEL_ARITY - len(words))
                 return builder.call(self.module.kernel, words)
         return builder.call(self.module.functions[name], arguments)
+
+    def prefetch(self, pointer: Any) -> Any:
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = self.module.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+        return self.builder.call(function, [self.builder.bitcast(pointer, byte), number(1), number(3), number(1)])
 
     def pointer(self, address: Any, index: Any) -> Any:
         return self.builder.gep(self.builder.inttoptr(address, _WORD.as_pointer()), [index])

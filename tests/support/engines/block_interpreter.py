@@ -37,11 +37,10 @@ def python_function(text: str) -> Callable[[int, int, int], int]:
     source = source.replace("    while remaining", "    case_number = -1\n    while remaining")
     source = source.replace("        match port:", "        chosen, case_number = max(case_number, -1), -1\n"
                             "        match port if chosen < 0 else chosen:")  # fmt: skip
-    namespace: dict[str, Any] = {"Any": Any, "peek": peek, "poke": poke, "compute": compute, "cast": cast}
-    exec(compile(source, "<blocks>", "exec"), {**namespace, "traps": traps}, namespace)
-    function = namespace["deliver_blocks"]
-    function.__globals__.update(namespace)
-    return function  # type: ignore[no-any-return]
+    functions = {function.__name__: function for function in (peek, poke, prefetch, compute, cast, traps)}
+    namespace: dict[str, Any] = {"Any": Any, "inline_njit": lambda function: function, **functions}
+    exec(compile(source, "<blocks>", "exec"), namespace)
+    return namespace["deliver_blocks"]  # type: ignore[no-any-return]
 
 
 def peek(address: int, index: int) -> int:
@@ -50,6 +49,10 @@ def peek(address: int, index: int) -> int:
 
 def poke(address: int, index: int, word: int) -> None:
     ctypes.c_int64.from_address(address + 8 * index).value = word
+
+
+def prefetch(address: int, index: int) -> None:
+    """Nothing: it is a hint to the processor."""
 
 
 def compute(code: int, *words: int) -> int:

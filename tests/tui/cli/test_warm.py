@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 import tagloom as tl
+from tagloom.interp.engines.fast.block_generation import block_program, generate_blocks
 from tagloom.interp.engines.fast.block_loader import LOOKUP_STEPS, BlockLoader, block_task
-from tagloom.interp.engines.fast.blocks import block_program, generate_blocks
+from tagloom.interp.engines.fast.layout import DeliveryOrder
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.jit import compiler_process
 from tagloom.interp.engines.jit.compiler_process import CompileTask
@@ -58,24 +59,28 @@ def test_the_programs_of_a_file(tagloom: Any, tasks: list[CompileTask]) -> None:
     that one."""
     code, out, err = tagloom("warm", "fib.py")
     assert (code, err) == (0, "")
-    programs = ["fib: its blocks", "fib", "main: its blocks", "main"]
+    blocks = ["its blocks for lifo", "its blocks for waves"]
+    programs = [*(f"fib: {each}" for each in blocks), "fib", *(f"main: {each}" for each in blocks), "main"]
     assert [line.split(" compiled in ")[0].strip() for line in out.splitlines()] == ["the token machine", *programs]
-    assert [task.name for task in tasks] == ["token machine", "blocks", "fib", "blocks", "main"]
+    assert [task.name for task in tasks] == ["token machine", *["blocks"] * 2, "fib", *["blocks"] * 2, "main"]
     lines = tagloom("warm", "fib.py:fib").out.splitlines()
-    assert lines == [f"{MACHINE}on disk", f"{'fib: its blocks':38} on disk", f"{'fib':38} on disk"]
+    assert lines == [f"{MACHINE}on disk", *(f"{f'fib: {each}':38} on disk" for each in blocks), f"{'fib':38} on disk"]
 
 
 @pytest.mark.full
-def test_blocks_are_those_of_a_run(tagloom: Any, tasks: list[CompileTask]) -> None:
-    """The task of the blocks is the one that a long run under `lifo` looks for."""
+@pytest.mark.parametrize("schedule", ["lifo", "waves"])
+def test_blocks_are_those_of_a_run(tagloom: Any, tasks: list[CompileTask], schedule: str) -> None:
+    """The task of the blocks is the one that a long run looks for."""
     tagloom("warm", "fib.py:fib")
     function = find_program("fib.py:fib")
     assert isinstance(function, tl.Function)
-    image = FastRun(first_state(function.graph, [3], "lifo"), "lifo", until="quiet", limits=tl.Limits()).store.image
-    loader = BlockLoader(steps=LOOKUP_STEPS)
-    while not generate_blocks(image, 1.0):
+    state = first_state(function.graph, [3], schedule)
+    image = FastRun(state, schedule, until="quiet", limits=tl.Limits()).store.image
+    order = DeliveryOrder.YOUNGEST if schedule == "lifo" else DeliveryOrder.OLDEST
+    loader = BlockLoader(order, steps=LOOKUP_STEPS)
+    while not generate_blocks(image, order, 1.0):
         pass
-    program = block_program(image)
+    program = block_program(image, order)
     assert program is not None and block_task(program) in tasks and loader.is_ready(program)
 
 
@@ -101,7 +106,7 @@ def test_what_fails(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If something cannot be compiled, a line on stderr says so, and the exit code is 1."""
     monkeypatch.setattr(compiler_process, "compile_and_wait", lambda task: None)
     code, out, err = tagloom("warm", "add.py")
-    assert (code, out, len(err.splitlines())) == (1, "", 3) and err.startswith(f"{MACHINE}not compiled: ")
+    assert (code, out, len(err.splitlines())) == (1, "", 4) and err.startswith(f"{MACHINE}not compiled: ")
 
 
 @pytest.mark.full
@@ -135,7 +140,10 @@ def test_as_a_process(folder: Path, tmp_path: Path) -> None:
     ran = subprocess.run([*command, "add.py"], capture_output=True, text=True, env=environment, cwd=folder)
     assert (ran.returncode, ran.stderr) == (0, "")
     lines = [line.split(" compiled in ")[0].strip() for line in ran.stdout.splitlines()]
-    assert lines in (["the token machine", "add"], ["the token machine", "add: its blocks", "add"])
+    assert lines in (
+        ["the token machine", "add"],
+        ["the token machine", "add: its blocks for lifo", "add: its blocks for waves", "add"],
+    )
     again = subprocess.run([*command, "add.py"], capture_output=True, text=True, env=environment, cwd=folder)
     assert again.stdout.count("on disk") == len(lines)
 

@@ -1,4 +1,5 @@
-"""Blocks: the machine with blocks makes the steps of the machine without, and the laws catch broken blocks."""
+"""Blocks: the machine with blocks makes the steps of the machine without, and the laws catch broken blocks. Blocks
+under `lifo` make many deliveries, those under `waves` and `fifo` one."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ from support.twins.broken_twin import Break, broken, caught
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.lower import lower
 from tagloom.core.text import parse_program
-from tagloom.interp.engines.fast import block_loader, blocks
+from tagloom.interp.engines.fast import block_generation, block_loader, blocks
 from tagloom.interp.engines.fast.block_loader import load_blocks
+from tagloom.interp.engines.fast.layout import DeliveryOrder
 from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.jit import compiler_process, native
 from tagloom.interp.engines.limits import Limits
@@ -82,32 +84,37 @@ def read_twice(n: int) -> int:
 
 
 READS = Case(read_twice.program, [5])
+SCHEDULES = ("lifo", "waves", "fifo")
+YOUNGEST, OLDEST = DeliveryOrder.YOUNGEST, DeliveryOrder.OLDEST
 
 
-def test_recursion_with_blocks() -> None:
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_recursion_with_blocks(schedule: str) -> None:
     """Outcomes, states after any number of steps, and limits that are just met are the reference's."""
-    assert list(block_violations(FIB, Random(1))) == []
+    assert list(block_violations(FIB, Random(1), schedule)) == []
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize(
     "case",
     [LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS, READS],
     ids=["loops", "a trap", "not strict", "arrays", "tags of closed activations"],
 )
-def test_blocks_on_chosen_programs(case: Case) -> None:
+def test_blocks_on_chosen_programs(case: Case, schedule: str) -> None:
     """So they are in nested loops, at a trap, where a function returns before its argument comes, and where Python has
     built the tags of activations that blocks close."""
-    assert list(block_violations(case, Random(1))) == []
+    assert list(block_violations(case, Random(1), schedule)) == []
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("case", [FIB, LOOPS, ARRAY_LOOPS, READS])
-def test_states_between_blocks_can_be_exported(case: Case) -> None:
+def test_states_between_blocks_can_be_exported(case: Case, schedule: str) -> None:
     """A run that stops again and again, and whose state is exported, goes on as if it did not."""
     graph = lower(case.program)
-    expected = run_graph(graph, case.arguments, schedule="lifo")
-    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    expected = run_graph(graph, case.arguments, schedule=schedule)
+    run = start_block_run(graph, case.arguments, schedule, Limits(), Witness(), interpreted_blocks)
     error = None
     while error is None and run.steps < expected.stats.steps:
         error = run.resume(97)
@@ -117,25 +124,31 @@ def test_states_between_blocks_can_be_exported(case: Case) -> None:
 
 
 @settings(max_examples=10)
-@given(cases())
-def test_blocks_on_generated_programs(case: Case) -> None:
+@given(cases(), st.sampled_from(SCHEDULES))
+def test_blocks_on_generated_programs(case: Case, schedule: str) -> None:
     """So they are on all generated programs."""
-    assert list(block_violations(case, Random(1), tries=2)) == []
+    assert list(block_violations(case, Random(1), schedule, tries=2)) == []
 
 
 @settings(max_examples=5)
-@given(cases(arrays=True) | act_cases())
-def test_blocks_beside_host_firings(case: Case) -> None:
+@given(cases(arrays=True) | act_cases(), st.sampled_from(SCHEDULES))
+def test_blocks_beside_host_firings(case: Case, schedule: str) -> None:
     """So they are where arrays, cells and effects leave most firings to Python."""
-    assert list(block_violations(case, Random(1), tries=2)) == []
+    assert list(block_violations(case, Random(1), schedule, tries=2)) == []
 
 
 @pytest.mark.heavy
-@settings(max_examples=3)
-@given(cases())
-def test_machine_code_of_blocks(case: Case) -> None:
+@settings(max_examples=6)
+@given(cases(), st.sampled_from(SCHEDULES))
+def test_machine_code_of_blocks(case: Case, schedule: str) -> None:
     """The machine code of a text does what Python does."""
-    assert list(block_violations(case, Random(1), load=load_blocks, tries=1)) == []
+    assert list(block_violations(case, Random(1), schedule, load=load_blocks, tries=1)) == []
+
+
+@pytest.mark.full
+def test_machine_code_of_wave_blocks() -> None:
+    """So does that of blocks of one delivery."""
+    assert list(block_violations(FIB, Random(1), "waves", load=load_blocks, tries=1)) == []
 
 
 @pytest.mark.full
@@ -143,7 +156,7 @@ def test_machine_code_of_blocks(case: Case) -> None:
 def test_firings_of_paths(case: Case, firings: int, paths: int) -> None:
     """A path makes several firings: 3.6 in the recursion, 7.9 in short loops."""
     graph = lower(case.program)
-    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    run = start_block_run(graph, case.arguments, "lifo", Limits(), Witness(), interpreted_blocks)
     made: list[int] = []
 
     def count() -> None:
@@ -174,7 +187,7 @@ def test_host_firings_count_no_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TokenStore, "count_paths", count_paths)
     case = Case(beside_arrays.program, [30, np.ones(3)])
     graph = lower(case.program)
-    run = start_block_run(graph, case.arguments, Limits(), Witness(), interpreted_blocks)
+    run = start_block_run(graph, case.arguments, "lifo", Limits(), Witness(), interpreted_blocks)
     outcome = run.outcome(run.resume(), flat_treedef(1))
     assert outcome.status == "Returned" and len(calls) == 2  # where the run goes over to blocks, and at its end
     assert outcome.stats.by_node == run_graph(graph, case.arguments, schedule="lifo").stats.by_node
@@ -184,7 +197,8 @@ def test_short_runs_compile_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first steps of a program neither generate blocks nor request machine code."""
     monkeypatch.setattr(block_loader, "generate_blocks", None)
     image = cached_image(lower(fib.program), {})
-    assert block_loader.block_loader(image).find(image, block_loader.LOOKUP_STEPS - 1) is None
+    for order in DeliveryOrder:
+        assert block_loader.block_loader(image, order).find(image, block_loader.LOOKUP_STEPS - 1) is None
 
 
 @pytest.mark.full
@@ -196,8 +210,8 @@ def test_long_runs_request_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     for is_enabled in (False, True):
         monkeypatch.setattr(compiler_process, "is_enabled", lambda value=is_enabled: value)
         image = cached_image(lower(fib.program), {})
-        blocks.block_program(image)
-        loader = block_loader.BlockLoader()
+        block_generation.block_program(image, OLDEST)
+        loader = block_loader.BlockLoader(OLDEST)
         assert loader.find(image, block_loader.COMPILE_STEPS - 1) is None and requested == []
         assert loader.find(image, 1) is None and requested == []
         assert loader.find(image, block_loader.SLICE_STEPS) is None and requested == ["blocks"] * is_enabled
@@ -208,28 +222,28 @@ def test_generation_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks are generated in slices between bursts, and each run continues where the one before has stopped."""
     monkeypatch.setattr(block_loader, "SLICE_SECONDS", 1e-9)
     ticks = count()
-    monkeypatch.setattr(blocks, "perf_counter", lambda: next(ticks) * 1e-9 / 2)
+    monkeypatch.setattr(block_generation, "perf_counter", lambda: next(ticks) * 1e-9 / 2)
     monkeypatch.setattr(compiler_process, "is_enabled", lambda: False)
     image = cached_image(lower(fib.program), {})
-    blocks._programs.pop(image, None)
-    loader, calls = block_loader.BlockLoader(steps=block_loader.LOOKUP_STEPS), 0
-    while image not in blocks._programs:
+    block_generation._programs.pop(image, None)
+    loader, calls = block_loader.BlockLoader(YOUNGEST, steps=block_loader.LOOKUP_STEPS), 0
+    while image not in block_generation._programs:
         loader.find(image, block_loader.SLICE_STEPS)
         calls += 1
         assert calls < 1_000
-    program = blocks.block_program(image)
-    blocks._programs.pop(image)
-    again = blocks.block_program(image)
+    program = block_generation.block_program(image, YOUNGEST)
+    block_generation._programs.pop(image)
+    again = block_generation.block_program(image, YOUNGEST)
     assert calls > 10 and program is not None and again is not None and program.text == again.text
 
 
 def test_runs_that_end_leave_few_generations() -> None:
     """What runs have begun to generate is kept for the latest few images only, and not twice for one."""
-    images = [Image.__new__(Image) for _ in range(blocks.MAX_UNFINISHED + 2)]
+    images = [Image.__new__(Image) for _ in range(block_generation.MAX_UNFINISHED + 2)]
     for image in [*images, images[-1]]:
-        assert not blocks.generate_blocks(image, -1.0)
-    assert list(blocks._generations) == images[-blocks.MAX_UNFINISHED :]
-    blocks._generations.clear()
+        assert not block_generation.generate_blocks(image, OLDEST, -1.0)
+    assert [image for image, _ in block_generation._generations] == images[-block_generation.MAX_UNFINISHED :]
+    block_generation._generations.clear()
 
 
 @pytest.mark.full
@@ -239,12 +253,13 @@ def test_large_graphs_have_no_blocks() -> None:
     @tl.function
     def chain(start: tl.int64) -> tl.int64:
         x: Any = start
-        for number in range(blocks.MAX_NODES):
+        for number in range(block_generation.MAX_NODES):
             x = x * 3 + number
         return x
 
-    assert blocks.block_program(cached_image(lower(chain.program), {})) is None
-    assert sum(1 for _ in blocks.write_blocks(cached_image(lower(chain.program), {}))) == 0
+    for order in (YOUNGEST, OLDEST):
+        assert block_generation.block_program(cached_image(lower(chain.program), {}), order) is None
+        assert sum(1 for _ in block_generation.write_blocks(cached_image(lower(chain.program), {}), order)) == 0
 
 
 @pytest.mark.full
@@ -253,11 +268,11 @@ def test_damaged_blocks_are_not_compiled_in_a_run(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(native, "compile_object", None)
     monkeypatch.setattr(native, "_functions", {})
     image = cached_image(lower(loops.program), {})
-    program = blocks.block_program(image)
+    program = block_generation.block_program(image, OLDEST)
     assert program is not None
     path = native.native_path("blocks", program.text)
     path.write_bytes(b"damaged")
-    loader = block_loader.BlockLoader()
+    loader = block_loader.BlockLoader(OLDEST)
     assert loader.find(image, block_loader.LOOKUP_STEPS) is None
     assert loader.is_abandoned and not path.exists()
 
@@ -313,20 +328,20 @@ def rewritten(pattern: str, replacement: str) -> Break:
     """Blocks in whose text something is replaced everywhere."""
 
     def how(patch: pytest.MonkeyPatch) -> None:
-        text = blocks._BlockWriter.text
-        patch.setattr(blocks._BlockWriter, "text", lambda self: re.sub(pattern, replacement, text(self)))
+        text = blocks.BlockWriter.text
+        patch.setattr(blocks.BlockWriter, "text", lambda self: re.sub(pattern, replacement, text(self)))
 
     return how
 
 
 def sends_in_reverse(patch: pytest.MonkeyPatch) -> None:
-    true = blocks._BlockWriter.find_targets
+    true = blocks.BlockWriter.find_targets
 
     def reversed_targets(self: Any, *arguments: Any) -> Any:
         targets = true(self, *arguments)
         return targets[::-1] if isinstance(targets, list) else targets
 
-    patch.setattr(blocks._BlockWriter, "find_targets", reversed_targets)
+    patch.setattr(blocks.BlockWriter, "find_targets", reversed_targets)
 
 
 def waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
@@ -335,8 +350,24 @@ def waits_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def forgets_bits_of_frames(patch: pytest.MonkeyPatch) -> None:
-    true = blocks._BlockWriter.version
-    patch.setattr(blocks._BlockWriter, "version", lambda self, *of: true(self, *of)._replace(ones=()))
+    true = blocks.BlockWriter.version
+    patch.setattr(blocks.BlockWriter, "version", lambda self, *of: true(self, *of)._replace(ones=()))
+
+
+WAVE_TWINS: dict[str, Break] = {
+    "a firing is not counted": rewritten(r"peek\(path_counts, (\d*[05])\) \+ 1", r"peek(path_counts, \1)"),
+    "a wave has one delivery more": rewritten(r"if wave_remaining == 0", "if wave_remaining == -1"),
+    "a wave ends before its last tokens are sent": rewritten(r"wave_remaining = end - head", "wave_remaining = 1"),
+    "the clock does not count waves": rewritten(r"if has_wave_clock:", "if has_wave_clock > 1:"),
+    "more deliveries than the budget": rewritten(r"while remaining > 0", "while remaining > -1"),
+    "the largest flight counts the delivered token": rewritten(r"end - head \+ (\d+)\)", r"end - head + 1 + \1)"),
+    "two tokens in one slot": rewritten(r"\+ 1 & mask\) << 1", "+ 0 & mask) << 1"),
+    "the tag of a closed activation is kept": rewritten(r"drop_tag\(a, r, \w+\)", "0"),
+    "nothing traps": rewritten(r"if traps\(", "if 0 * traps("),
+    "calls go one deeper": rewritten("> depth_limit", "> depth_limit + 1"),
+    "an output sends in the wrong order": sends_in_reverse,
+    "a node does not wait for its partners": waits_for_nothing,
+}
 
 
 TWINS: dict[str, Break] = {
@@ -354,15 +385,15 @@ TWINS: dict[str, Break] = {
 }
 
 
-def is_wrong(how: Break, case: Case) -> bool:
+def is_wrong(how: Break, case: Case, schedule: str) -> bool:
     with broken(how):
-        blocks._programs.clear()
+        block_generation._programs.clear()
         try:
-            return next(block_violations(case, Random(1)), None) is not None
+            return next(block_violations(case, Random(1), schedule), None) is not None
         except (AssertionError, LookupError, OverflowError, ValueError, tl.Crash):
             return True
         finally:
-            blocks._programs.clear()
+            block_generation._programs.clear()
 
 
 @pytest.mark.heavy
@@ -370,5 +401,14 @@ def is_wrong(how: Break, case: Case) -> bool:
 def test_the_laws_catch_broken_blocks(name: str) -> None:
     """Every change of what blocks do breaks a law, on a program on which true blocks keep the laws."""
     chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS, READS])
-    case = caught(chosen | cases(), lambda case: is_wrong(TWINS[name], case), name, 60)
+    case = caught(chosen | cases(), lambda case: is_wrong(TWINS[name], case, "lifo"), name, 60)
     assert list(block_violations(case, Random(1))) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", WAVE_TWINS)
+def test_the_laws_catch_broken_blocks_under_waves(name: str) -> None:
+    """So does every change of what blocks of one delivery do."""
+    chosen = st.sampled_from([FIB, LOOPS, Case(loops.program, [5]), ENDLESS, ARRAY_LOOPS, READS])
+    case = caught(chosen | cases(), lambda case: is_wrong(WAVE_TWINS[name], case, "waves"), name, 60)
+    assert list(block_violations(case, Random(1), "waves")) == []
