@@ -211,9 +211,8 @@ from .interp.exchange.onnx import from_onnx
 from .interp.exchange.stablehlo import from_jax, from_stablehlo, trace_all
 from .interp.exchange.tensorflow import executor_graph, from_tensorflow
 from .interp.exchange.torch import from_torch
-from .interp.function.function import Function, function
+from .interp.function.function import Function, function, vmap
 from .interp.function.gradient import grad, hessian, jacobian, jvp, value_and_grad, vjp
-from .interp.function.vectorize import vmap
 from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
 from .interp.speculation import testing

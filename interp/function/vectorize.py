@@ -6,7 +6,7 @@ other: the machine runs them in parallel. Each result is put into a cell, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -35,32 +35,10 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.ops.effects import EFFECT_OPS
 from ...core.program.program import Node, Region
 from ...core.types import HandleType, Type
-from .function import Function, get_or_derive
 
 
-def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Function:
-    """A function that maps `function` over an axis of its arguments, and stacks the results along one: the k-th element
-    of a result is the result for the k-th elements of the arguments, bit for bit.
-
-    `in_axes` has the mapped axis of each argument: an integer, None for an argument that is passed whole, or a nest of
-    these like the argument; one integer is for all arguments. A default without a declared type is passed whole.
-    `out_axes` says likewise where the axis is in the results; None is for a result that depends on no mapped argument,
-    which is returned once. An axis may be negative. The result is a function like any other: it can be called in other
-    functions, mapped again, differentiated, and run on any engine. Each element draws its own random numbers; effects
-    happen in the order of the elements.
-
-    Raises Usage where the axes do not fit the arguments or results, nothing is mapped, or a result without an axis may
-    differ from element to element; Invalid (V4) for different lengths.
-
-    >>> import tagloom as tl
-    >>> @tl.function
-    ... def power(x, n):
-    ...     return tl.while_loop(lambda k, y: k < n, lambda k, y: (k + 1, y * x), 0, 1.0)[1]
-    >>> vmap(power)(tl.asarray([2.0, 3.0]), tl.asarray([10, 2]))
-    asarray([1024.,    9.], dtype=float64)
-    >>> vmap(power, in_axes=(None, 0))(2.0, tl.asarray([1, 2, 3]))
-    asarray([2., 4., 8.], dtype=float64)
-    """
+def check_axes(in_axes: Any, out_axes: Any) -> None:
+    """Raises Usage for axes that are neither integers nor None."""
     for word, axes, role in (("in_axes", in_axes, "argument"), ("out_axes", out_axes, "result")):
         if not all(axis is None or type(axis) is int for axis in flatten(axes, is_leaf=None)[0]):
             raise Usage(
@@ -71,24 +49,25 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> F
                 hint="vmap(f) is a function: write vmap(f)(x) to map it over x",
                 python=TypeError,
             )
-    inner = function if isinstance(function, Function) else Function(function)
-    source = inner.source
-    argument_axes = read_argument_axes(source, in_axes)
+
+
+def map_spec(source: FunctionSpec, argument_axes: Sequence[Any], out_axes: Any) -> FunctionSpec:
+    """The function that maps a function over axes of its arguments, one entry for each parameter."""
 
     def python(*arguments: Any) -> Any:
         return trace_vmap(source, argument_axes, out_axes, arguments)
 
-    def derive() -> Function:
-        mapped_function = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
-        parameters = tuple(map(map_parameter, source.declared_parameters, argument_axes))
-        mapped = replace(source, python_function=mapped_function, declared_parameters=parameters, result_type=None)
-        return Function(mapped_function, lambda _: mapped)
+    mapped_function = DerivedFunction(f"vmap_{source.identifier}", source.python_function, python)
+    parameters = tuple(map(map_parameter, source.declared_parameters, argument_axes))
+    return replace(source, python_function=mapped_function, declared_parameters=parameters, result_type=None)
 
-    key = [
+
+def axes_key(in_axes: Any, out_axes: Any) -> tuple[Any, ...]:
+    """A key of axes, equal for equal ones."""
+    return tuple(
         (structure, tuple(leaves))
         for leaves, structure in (flatten(axes, is_leaf=None) for axes in (in_axes, out_axes))
-    ]
-    return get_or_derive(inner, ("vmap", *key), derive)
+    )
 
 
 def read_argument_axes(source: FunctionSpec, in_axes: Any) -> list[Any]:

@@ -15,6 +15,8 @@ SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
 """The environment variable that selects numba's simulator; numba reads it when it is imported."""
 BLOCK_THREADS = 128
 """The most threads of a block."""
+run_lock = Lock()
+"""Held during a run: the simulator serves one thread at a time."""
 _device_lock = Lock()
 """Held while numba sets up the device, on first use: in two threads at once, that fails."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dis import get_instructions
 from functools import cache
 from pathlib import Path
@@ -54,11 +54,16 @@ def text() -> str:
 @cache
 def device_functions() -> dict[str, Any]:
     """The device functions that `text` calls, by name."""
-    called_names = set(re.findall(r"\bk_(\w+)", text()))
+    return named_device_functions(set(re.findall(r"\bk_(\w+)", text())))
+
+
+def named_device_functions(names: Collection[str]) -> dict[str, Any]:
+    """The device functions for those of the functions of `jit.kernels` that have one of these names: `pow_ff` is
+    `k_pow_ff`."""
     return {
         f"k_{name}": to_device_function(function)
         for name, function in kernels.callable_functions().items()
-        if name in called_names
+        if name in names
     }
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import prod
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from .device import (
     launch,
     missing_requirement,
     numba_cuda,
+    run_lock,
     simulator_warnings_off,
 )
 from .kernels import load_wave_kernels
@@ -300,10 +300,6 @@ def first_operand_words(image: Image) -> WordArray:
     return words
 
 
-_run_lock = Lock()
-"""Held during a run: the simulator serves one thread at a time."""
-
-
 def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:
     """Why a valid graph cannot run with these options, or None. `options` has the keys schedule, until, keep and k."""
     return (
@@ -343,6 +339,6 @@ def run_cuda(
 ) -> Outcome:
     """Run a supported graph; the outcome says how the run ended. Raises Usage if the arguments do not fit."""
     state = first_state(graph, admit_arguments(graph, arguments), "waves", seed)
-    with _run_lock:
+    with run_lock:
         run = WaveRun(state, resolve_limits(limits))
         return run.outcome(run.run_to_end(), structure)
