@@ -248,7 +248,9 @@ class FastForward(Advance):
         else:
             state = first_state(origin.graph, origin.arguments, origin.schedule, origin.seed, origin.bound, self.world)
             meter = Meter(state, is_clocked=state.is_clocked)
-        return FastRun(meter.state, origin.schedule, until="quiet", limits=self.limits, meter=meter)
+        run = FastRun(meter.state, origin.schedule, until="quiet", limits=self.limits, meter=meter)
+        run.allow_blocks(must_count_waves=True)
+        return run
 
     def _run_machine(self, run: FastRun, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
         """Run the machine to its goal, or to a stop beyond the known events; returns the error that stopped it, if

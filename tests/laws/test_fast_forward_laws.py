@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
+from support.engines.block_interpreter import interpreted_blocks
 from support.generators.generator import Case, cases
 from support.laws.fast_forward_laws import base_violations, hit_violations, session_violations, stop_violations
 from support.observe.moments import chain, fib, mixed
@@ -17,7 +18,12 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.engines.fast import run
 from tagloom.interp.engines.fast import state_transfer as handover
+from tagloom.interp.engines.fast.block_generation import block_program
+from tagloom.interp.engines.fast.block_loader import block_loader
+from tagloom.interp.engines.fast.run import delivery_order
+from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.history import fast_forward
+from tagloom.interp.image.image import cached_image
 from tagloom.interp.machine.state import State
 from tagloom.interp.queries import index as late
 
@@ -41,6 +47,28 @@ def test_histories_with_bases_are_right(name: str, schedule: str) -> None:
         assert list(stop_violations(*RUNS[name], schedule, seed)) == []
         assert list(session_violations(*RUNS[name], schedule, seed)) == []
         assert list(hit_violations(*RUNS[name], schedule, seed)) == []
+
+
+@pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
+def test_a_base_behind_blocks(schedule: str, monkeypatch: MonkeyPatch) -> None:
+    """The fast machine uses the blocks of a graph if they are loaded, except under `lifo`, whose blocks count no waves;
+    then the laws hold, too."""
+    graph, arguments = RUNS["fib"]
+    image, order = cached_image(graph, {}), delivery_order(schedule)
+    assert order is not None
+    program = block_program(image, order[0])
+    assert program is not None
+    loader = block_loader(image, order[0])
+    monkeypatch.setattr(loader, "loaded_blocks", interpreted_blocks(program))
+    counts: list[int] = []
+    count_paths = TokenStore.count_paths
+    monkeypatch.setattr(
+        TokenStore, "count_paths", lambda self: (counts.append(int(self.path_counts.sum())), count_paths(self))[1]
+    )
+    for seed in range(2):
+        assert list(base_violations(graph, arguments, schedule, seed)) == []
+        assert list(session_violations(graph, arguments, schedule, seed)) == []
+    assert any(counts) == (schedule != "lifo")
 
 
 @settings(max_examples=8)

@@ -161,15 +161,14 @@ class FastRun:
 
     go = RenamedAttribute("resume")
 
-    def allow_blocks(self) -> None:
+    def allow_blocks(self, *, must_count_waves: bool = False) -> None:
         """Let blocks deliver tokens where they are ready (`block_loader`), if this run can use them: without events,
-        and under `lifo`, `waves` or `fifo`. Under `lifo` a state that is exported later begins a wave, since its blocks
-        count no waves."""
-        order, is_clocked = self.store.options[[MachineOption.ORDER, MachineOption.HAS_WAVE_CLOCK]]
+        and under `waves`, `fifo` or `lifo`. Blocks under `lifo` count no waves, so a state that is exported later
+        begins one; `must_count_waves` leaves them out."""
+        order, has_clock = self.store.options[[MachineOption.ORDER, MachineOption.HAS_WAVE_CLOCK]]
         counts_waves = order == DeliveryOrder.OLDEST
-        self._may_use_blocks = self._keeper is None and (
-            counts_waves or (order == DeliveryOrder.YOUNGEST and not is_clocked)
-        )
+        may_omit_waves = order == DeliveryOrder.YOUNGEST and not (has_clock or must_count_waves)
+        self._may_use_blocks = self._keeper is None and bool(counts_waves or may_omit_waves)
 
     def _choose_blocks(self, steps: int) -> None:
         """Use blocks in the next burst, if possible, after this number of steps."""
