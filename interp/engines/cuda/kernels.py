@@ -2,8 +2,7 @@
 `opcode_source` generates from the same table of opcodes as `fast`.
 
 Only the library behind `math` differs: the C library in the reference and in `fast`, CUDA's libdevice on a GPU. There
-`pow` and the elementary functions (core/ops/math.py) may differ in the last bits, and so may `hypot`, whose products
-and sums the compiler contracts. The simulator uses Python's functions.
+INEXACT_OPS may differ in the last bits. The simulator uses Python's functions.
 """
 
 from __future__ import annotations
@@ -93,11 +92,26 @@ def floordiv(x: float, y: float) -> float:
     return floor_value + 1.0 if quotient - floor_value > 0.5 else floor_value
 
 
+INEXACT_OPS = frozenset({
+    *("pow", "cbrt", "exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "hypot"),
+    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
+    *("erf", "erfc", "ndtri", "lgamma", "digamma", "polygamma"),
+})  # fmt: skip
+"""The ops whose results on a GPU may differ in the last bits: its own library computes them, or they add products,
+which it contracts. The PTX of any other op has no `fma`."""
+
 _DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {
     scalar_kernels.mod: mod,
     scalar_kernels.floordiv: floordiv,
 }
 """Replacements for functions that numba computes otherwise on a device than CPython does."""
+
+
+def libdevice_cbrt() -> Any:
+    """The cube root of a device, for which numba does not know `math.cbrt`."""
+    from numba.cuda import libdevice
+
+    return numba_cuda().jit(device=True)(lambda x: libdevice.cbrt(x))  # type: ignore[no-untyped-call]
 
 
 @cache
@@ -107,6 +121,8 @@ def to_device_function(function: Callable[..., Any]) -> Any:
     if function is scalar_kernels.power and not is_simulated():
         # A device has no exceptions; its pow returns the value of C's.
         return math.pow
+    if function is math.cbrt and not is_simulated():
+        return libdevice_cbrt()
     if isinstance(function, BuiltinFunctionType):
         return function
     assert isinstance(function, FunctionType)

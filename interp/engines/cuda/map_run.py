@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.errors import TagloomError
+from ....core.errors import Crash, TagloomError
 from ....core.graph.graph import Graph
 from ....core.graph.lower import lower
 from ....core.ops.op import OPS, trap_message
@@ -50,7 +50,7 @@ from .device import (
     simulator_warnings_off,
 )
 from .element_map import ElementMap, MapOperand, find_element_map
-from .kernels import HEADER
+from .kernels import HEADER, INEXACT_OPS
 from .kernels import __name__ as kernels_module
 from .thread_code import EXIT_DEPTH, EXIT_FUEL, EXIT_RETURNED, ThreadCode, emit_program
 from .wave import unsupported_options
@@ -293,6 +293,8 @@ class MapRun:
             assert compiled_outcome is not None, "an element has no cells"
             outcome = compiled_outcome
         if outcome.status == "Returned":
+            if INEXACT_OPS.isdisjoint(node.op for node in graph.nodes):
+                raise Crash("an element trapped on the device, and not on the host", where=graph.name, got=arguments)
             return [value for value in outcome.results if value is not None]
         if not outcome.trap_events:
             raise outcome.error or AssertionError(outcome.status)

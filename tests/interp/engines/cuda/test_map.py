@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import doctest
+import importlib.util
+import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -293,7 +297,10 @@ def test_a_trap_that_the_host_does_not_have(monkeypatch: pytest.MonkeyPatch) -> 
         return first_failure(codes)
 
     monkeypatch.setattr(map_run, "first_failure", one_more)
-    agree(collatz, [3, 4, 5])
+    agree(tl.function(lambda x: (tl.exp(x), x)), [3.0, 4.0, 5.0])
+    codes_changed.clear()
+    with pytest.raises(tl.Crash, match="an element trapped on the device, and not on the host"):
+        collatz.map([3, 4, 5], engine="cuda")
 
 
 def test_traps_of_long_elements(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -356,6 +363,50 @@ def test_the_examples_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     page = Path(tl.__file__).with_name("docs") / "engines.md"
     summary = doctest.testfile(str(page), module_relative=False, globs={"np": np, "tl": tl})
     assert (summary.failed, summary.attempted) == (0, 4)
+
+
+COMPILE = """
+from types import SimpleNamespace
+import numba.cuda.dispatcher
+import tagloom as tl
+from numba import cuda, float64, int32, int64
+from tagloom.interp.engines.cuda import kernels, map_run
+from tagloom.interp.engines.cuda.element_map import find_element_map
+
+numba.cuda.dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=(9, 0))
+
+@tl.function
+def fib(n: tl.int64) -> tl.int64:
+    return tl.cond(n <= 1, lambda: n, lambda: fib(n - 1) + fib(n - 2))
+
+@tl.function
+def poly(x: tl.float64) -> tl.float64:
+    return tl.while_loop(lambda k, y: k < 9, lambda k, y: (k + 1, y * x + 1.0), 0, x)[1]
+
+def count_fma(function, arguments):
+    return cuda.compile_ptx(function, arguments, device=True, cc=(9, 0))[0].count("fma.")
+
+for function, element in ((fib, int64), (poly, float64)):
+    code = map_run.map_code(find_element_map(tl.vmap(function).program))
+    module = {}
+    exec(map_run.kernel_text(code, is_simulated=False).replace("cache=True", ""), module)
+    arguments = element[::1], element[::1], int32[::1], int64[::1], int64, int64, int64[:, ::1], int64, int64
+    assert ".visible .entry" in (text := cuda.compile_ptx(module["map_elements"].py_func, arguments, cc=(9, 0))[0])
+    assert "fma." not in text and ("mul.rn.f64" in text) == (function is poly)
+assert count_fma(lambda x, y: x * y + y, (float64, float64)) == 1
+module = dict(kernels.device_functions())
+exec(kernels.text(), module)
+cuda.compile_ptx(module["traps"].py_func, (int64,) * 3, device=True, cc=(9, 0))
+"""
+
+
+@pytest.mark.full
+def test_kernels_compile_for_a_gpu() -> None:
+    """Without a device, numba-cuda compiles the kernels of maps to PTX, which contracts no product with a sum."""
+    if importlib.util.find_spec("numba_cuda") is None:
+        pytest.skip("numba-cuda is not installed: pip install numba-cuda[cu12]")
+    environment = {**os.environ, "NUMBA_ENABLE_CUDASIM": "0"}
+    subprocess.run([sys.executable, "-c", COMPILE], check=True, env=environment)
 
 
 # Twins
