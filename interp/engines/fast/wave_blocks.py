@@ -13,13 +13,12 @@ from collections.abc import Generator
 from ...image.image import PORT_BITS, PortColumn
 from .block_program import BlockProgram
 from .blocks import MAX_LINES, BlockKey, BlockPath, BlockWriter, BranchTest, PathEnd
-from .frames import PREFETCH_DISTANCE
 
 
 class WaveBlockWriter(BlockWriter):
     """Generates the text of the blocks of one image, one for each port that a token may arrive at."""
 
-    head_text = f"""
+    head_text = """
 def deliver_blocks(a, budget, header):
     r, o, mem = peek(a, Address.REGISTERS), peek(a, Address.OPTIONS), peek(a, Address.MEMORY)
     ring, mask = peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1
@@ -31,7 +30,7 @@ def deliver_blocks(a, budget, header):
     head, wave_remaining = peek(r, Register.FLIGHT_HEAD), peek(r, Register.WAVE_REMAINING)
     end, remaining = head + peek(r, Register.FLIGHT_LENGTH), budget
     while remaining > 0 and head < end:
-        next_frame = mem + (peek(ring, (head + {PREFETCH_DISTANCE} & mask) << 1) >> PORT_BITS << 3)
+        next_frame = mem + (peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS << 3)
         prefetch(next_frame, 0)
         prefetch(next_frame, 8)
         token, value = peek(ring, (head & mask) << 1), peek(ring, ((head & mask) << 1) + 1)

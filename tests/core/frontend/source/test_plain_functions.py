@@ -119,7 +119,7 @@ REFUSALS = {
     ),
     "a width": ("return f'{n:{n}d}'", "F4: this format of a symbolic value is not supported"),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
-    "a method": ("return tl.arange(n).nonzero()", "arrays have no attribute nonzero"),
+    "a method": ("return tl.arange(n).partition(1)", "arrays have no attribute partition"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),
     "repetition": ("return len((0,) * n)", "F4: a tuple is repeated a symbolic number of times"),
     "locals": ("return locals()['n']", "F4: locals() is not supported"),
