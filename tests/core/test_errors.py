@@ -161,7 +161,7 @@ PYTHON_CLASSES = {
     "len of a number": (lambda: len(tl.asarray(1.0)), TypeError),
     "a method of NumPy's arrays": (lambda: MATRIX.sum(), AttributeError),
     "a method that no array has in a trace": (lambda: tl.function(lambda x: x.unsqueeze(0))(MATRIX), AttributeError),
-    "a method of NumPy's arrays in a trace": (lambda: tl.function(lambda x: x.partition(1))(MATRIX), NotImplementedError),
+    "a method of NumPy's arrays in a trace": (lambda: tl.function(lambda x: x.put(0, 1))(MATRIX), NotImplementedError),
     "an integer beyond int64": (lambda: tl.asarray(2**63), OverflowError),
     "another number of arguments": (lambda: quotient(1, 2), TypeError),
     "a keyword that is not there": (lambda: quotient(y=2), TypeError),
