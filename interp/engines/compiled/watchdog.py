@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
+from typing import NamedTuple
 
 from .call_buffer import CallBuffer
 
@@ -21,11 +22,17 @@ _MAX_IDLE_POLLS = 100
 """The number of idle polls before the thread sleeps."""
 
 
+class WatchedRun(NamedTuple):
+    """A run that is watched. Its identity is that of the run: a buffer serves one run after another."""
+
+    buffer: CallBuffer
+
+
 class Watchdog:
     """The watchdog thread and the runs that it watches."""
 
     def __init__(self) -> None:
-        self._watched_runs = list[CallBuffer]()
+        self._watched_runs = list[WatchedRun]()
         self._watch_count = 0
         self._is_asleep = True
         self._wake_queue = SimpleQueue[None]()
@@ -45,13 +52,22 @@ class Watchdog:
     def call_watched(self, buffer: CallBuffer, run: Callable[[], None]) -> None:
         """Call `run`, which is stopped if two polls see it; the thread must have been started."""
         self._watch_count += 1
+        watched_run = WatchedRun(buffer)
         try:
-            self._watched_runs.append(buffer)
+            self._watched_runs.append(watched_run)
             if self._is_asleep:
                 self._wake_queue.put(None)
             run()
         finally:
-            self._watched_runs = [watched_run for watched_run in self._watched_runs if watched_run is not buffer]
+            self._watched_runs = [other for other in self._watched_runs if other is not watched_run]
+
+    def poll(self, previous_runs: Sequence[WatchedRun]) -> list[WatchedRun]:
+        """Stop the runs that the previous poll saw, too; return those that this one sees."""
+        runs = list(self._watched_runs)
+        for watched_run in runs:
+            if any(watched_run is previous_run for previous_run in previous_runs):
+                watched_run.buffer.request_stop()
+        return runs
 
     def _serve(self) -> None:
         while True:
@@ -63,15 +79,12 @@ class Watchdog:
 
     def _poll_until_idle(self) -> None:
         """Poll until no run has been watched for a while."""
-        previous_runs, watch_count, idle_polls = list[CallBuffer](), self._watch_count, 0
+        previous_runs, watch_count, idle_polls = list[WatchedRun](), self._watch_count, 0
         while idle_polls < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)
-            runs = list(self._watched_runs)
-            for buffer in runs:
-                if any(buffer is previous_run for previous_run in previous_runs):
-                    buffer.request_stop()
+            previous_runs = self.poll(previous_runs)
             idle_polls = idle_polls + 1 if self._watch_count == watch_count else 0
-            previous_runs, watch_count = runs, self._watch_count
+            watch_count = self._watch_count
 
 
 _watchdog = Watchdog()

@@ -14,7 +14,7 @@ from support.laws.compiled_laws import threads
 from support.programs.compiled_child import PRESSED, in_a_process
 from support.programs.compiled_programs import count, looped
 from tagloom.core.value import admit
-from tagloom.interp.engines.compiled import run, watchdog
+from tagloom.interp.engines.compiled import call_buffer, run, watchdog
 from tagloom.interp.engines.compiled.engine import run_quickly
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.registry import run as run_job
@@ -129,6 +129,27 @@ def test_a_run_without_stack_restarts_on_another_thread(monkeypatch: pytest.Monk
     treat_runs_as_quick(monkeypatch)
     monkeypatch.setattr(run, "caller_stack_floor", lambda: None)
     assert [threads(monkeypatch, count, 5) for _ in range(3)] == [1, 1, 1]
+
+
+def test_two_runs_with_one_buffer_are_not_one_long_run() -> None:
+    """Only a run that two polls see is stopped, though two runs may have the same buffer."""
+    dog, polls = watchdog.Watchdog(), [list[watchdog.WatchedRun]()]
+    buffer = call_buffer.CallBuffer((), call_buffer.call_layout((), 0, 0), 0, 0)
+
+    def poll() -> None:
+        polls.append(dog.poll(polls[-1]))
+
+    dog.call_watched(buffer, poll)
+    dog.call_watched(buffer, poll)
+    assert not buffer.is_stop_requested
+
+    def poll_twice() -> None:
+        poll()
+        poll()
+
+    dog.call_watched(buffer, poll_twice)
+    assert buffer.is_stop_requested
+    assert list(map(len, polls)) == [0, 1, 1, 1, 1]
 
 
 def test_without_a_watchdog_no_run_uses_the_calling_thread(monkeypatch: pytest.MonkeyPatch) -> None:
