@@ -26,7 +26,11 @@ EVERY_COMMAND = "tests/tui/app/test_app_keys.py::test_every_command"
 MAX_INNER = 10_000
 """The most tests that the inner part may have. They take 20 ms on average: 100 s on two cores, beside 50 s for what is
 compiled, imported and collected."""
-SEVERAL_CORES = "tests/laws/test_parallel_laws.py", "tests/interp/engines/distributed/test_fast_worker.py"
+SEVERAL_CORES = (
+    "tests/laws/test_parallel_laws.py",
+    "tests/interp/engines/distributed/test_fast_placement.py",
+    "tests/interp/engines/distributed/test_fast_worker.py",
+)
 """The file whose laws need the machine of several cores, which no other test of the inner part does."""
 
 COLLECT = """
