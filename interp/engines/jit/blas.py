@@ -38,7 +38,9 @@ def load_blas() -> None:
         linalg.ensure_blas()  # type: ignore[no-untyped-call]
         return
     try:
-        linalg._check_lapack_int_width()  # type: ignore[no-untyped-call]
+        check_width = getattr(linalg, "_check_lapack_int_width", None)
+        if check_width is not None:  # older versions of numba check nothing
+            check_width()
         _call_functions()
     finally:
         del sys.modules[_MODULE]

@@ -21,6 +21,8 @@ _FAILED = ir.IntType(32)(1)
 """The status of a function that has noted an exception."""
 _ELEMENTS_FIELD = 3
 """The position of the address of the elements in the object of numba that counts the references of an array."""
+_UNCAPTURED = next(name for name in ("captures(none)", "nocapture") if name in ir.values.ArgumentAttributes._known)
+"""The attribute of a pointer that a function does not keep; LLVM 21 has renamed it."""
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 """A decorator for functions that only compiled code calls: numba omits the Python and C wrappers, which are two of the
 three modules that it compiles for a function, and take as long."""
@@ -148,7 +150,7 @@ def emit_reference_change(context: Any, builder: Any, kind: Any, value: Any, nam
             function: Any = cgutils.get_or_insert_function(builder.module, function_type, name)  # type: ignore[no-untyped-call]
             if not function.args[0].attributes:
                 function.args[0].add_attribute("noalias")
-                function.args[0].add_attribute("captures(none)")
+                function.args[0].add_attribute(_UNCAPTURED)
             builder.call(function, [owner])
     elif isinstance(kind, types.BaseTuple):
         for index, part in enumerate(list(kind)):  # type: ignore[call-overload]

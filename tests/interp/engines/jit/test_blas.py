@@ -57,3 +57,16 @@ blas.load_blas()
 print(product("xxdot"), "scipy.linalg" in sys.modules)
 """
     assert run(text) == "31.0 True\n"
+
+
+@pytest.mark.full
+def test_versions_of_numba_that_check_no_width_find_routines() -> None:
+    """numba 0.62 has no function that compares the widths of integers."""
+    text = """
+from numba.np import linalg
+linalg.__dict__.pop("_check_lapack_int_width", None)
+from tagloom.interp.engines.jit import blas
+blas.load_blas()
+print(product("xxdot"))
+"""
+    assert run(text) == "31.0\n"
