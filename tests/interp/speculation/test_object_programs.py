@@ -119,6 +119,7 @@ def test_without_assertions(tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in IN_PYTHON])
 def test_program_with_each_assumption_broken(name: str) -> None:
     """Where any assertion fails in the last calls, Python runs them from their start, and nothing is left of the
