@@ -214,7 +214,8 @@ def factorization_op(
     trap: str = "",
     **columns: Any,
 ) -> None:
-    undefined = TrapCondition(failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
+    condition = failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE)
+    undefined = TrapCondition(condition, trap, "f", np.linalg.LinAlgError) if trap else None
     columns |= {"attributes": attributes, "trap_condition": undefined, "has_superlinear_work": True}
     summary, example = doc.split("\n\n>>> ")
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
@@ -558,7 +559,7 @@ op(
     namespace="linalg",
     shape_rule=None,
     has_superlinear_work=True,
-    trap_condition=TrapCondition(has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
+    trap_condition=TrapCondition(has_zero_on_diagonal, _SINGULAR_MESSAGE, "f", np.linalg.LinAlgError),
     gradient=adjoint_rule(triangular_solve_a_adjoint, triangular_solve_b_adjoint),
     doc="""The solution x of `a @ x = b` for a triangular matrix a, or with `transpose_a` for its transpose; a b of one
 axis is a vector. The upper triangle of a is read, or with `lower` the lower one; with `unit_diagonal` its diagonal

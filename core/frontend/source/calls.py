@@ -16,10 +16,13 @@ import gc
 import inspect
 import operator
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from types import CellType, FunctionType, MethodType
 from typing import Any, NoReturn
+from weakref import WeakSet
 
 import numpy as np
 
@@ -179,21 +182,48 @@ def _parts(values: tuple[Any, ...]) -> list[Any]:
 
 
 def _call_cached(function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """Call a function whose results `functools.cache` keeps; with symbolic arguments, without its cache. Raises Invalid
-    (F4) where it prints or changes state: Python does so at the first call only, which a symbolic condition may
-    skip."""
+    """Call a function whose results `functools.cache` keeps; with symbolic arguments, without its cache.
+
+    Warns once if it then calls itself. Raises Invalid (F4) where it prints or changes state: Python does so at the
+    first call only, which a symbolic condition may skip."""
     wrapped = function.__wrapped__
     if "print" in getattr(getattr(wrapped, "__code__", None), "co_names", ()):
         _refuse_cached(wrapped, "prints")
     if not any(map(has_symbols, (*arguments, *keywords.values()))):
         return _call_recorded(function, arguments, keywords)
-    with open_journal(0) as journal:
-        result = call_function(wrapped, arguments, keywords)
+    active_functions = _ACTIVE_CACHED.get()
+    if wrapped in active_functions:
+        _warn_of_unused_cache(wrapped)
+    token = _ACTIVE_CACHED.set(active_functions | {wrapped})
+    try:
+        with open_journal(0) as journal:
+            result = call_function(wrapped, arguments, keywords)
+    finally:
+        _ACTIVE_CACHED.reset(token)
     if journal.originals or journal.lasting_effect:
         journal.undo()
         _refuse_cached(wrapped, "changes state")
     commit(journal)
     return result
+
+
+_ACTIVE_CACHED: ContextVar[frozenset[FunctionType]] = ContextVar("active cached functions", default=frozenset())
+"""The functions with caches whose calls, with symbolic arguments, are under trace."""
+_WARNED_OF_CACHE: WeakSet[FunctionType] = WeakSet()
+"""The functions of which `_warn_of_unused_cache` has warned."""
+
+
+def _warn_of_unused_cache(function: FunctionType) -> None:
+    """Warn, once for each function, that a recursion computes results again that a cache would keep."""
+    location = user_location()
+    if function in _WARNED_OF_CACHE or location is None:
+        return
+    _WARNED_OF_CACHE.add(function)
+    text = (
+        f"{function.__name__} calls itself with symbolic arguments, without its cache: each call computes its result "
+        "again; to keep results, use a dict, as in `if n not in memo: memo[n] = ...`"
+    )
+    warnings.warn_explicit(text, RuntimeWarning, location.file, location.line)
 
 
 def _refuse_cached(function: Any, effect: str) -> NoReturn:

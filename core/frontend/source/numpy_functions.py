@@ -28,6 +28,7 @@ from .array_writes import note_result, require_in_bounds, set_elements
 from .convert import convert
 from .raising import located_exception, stage_assertion
 from .ranges import SymbolicRange
+from .trees import is_symbolic
 
 _ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
 """A number of each kind, which has the promotion of all of them."""
@@ -200,6 +201,16 @@ def _binary_function(name: str, kinds: str = "if") -> Callable[..., Any]:
         return getattr(array_namespace(), name)(*operands)
 
     return function
+
+
+def _angle_function(function: np.ufunc) -> Callable[..., Any]:
+    """A product with the factor that NumPy has for the dtype."""
+
+    def multiply(x: Any, /) -> Any:
+        operand = _to_float(x)
+        return operand * function(_result_dtype([operand]).type(1))
+
+    return multiply
 
 
 def _binary_float_function(name: str) -> Callable[..., Any]:
@@ -409,15 +420,23 @@ def _median(a: Any) -> Any:
     return namespace.where(namespace.any(namespace.isnan(items)), np.nan, middle)
 
 
+def _is_empty(items: Any) -> bool:
+    """Whether it is certain that an array with one axis has no items."""
+    return not is_symbolic(items.shape[0]) and items.shape[0] == 0
+
+
 def _quantile(a: Any, q: Any) -> Any:
     """NumPy's linear interpolation between the two items around a quantile, or around each of several; NaN where an
     item is NaN."""
-    items, fraction, namespace = array_namespace().sort(_ravel(_to_real(a))), _to_real(q), array_namespace()
-    if _result_dtype([items]) is not np.dtype(float) or items.shape == (0,):
+    operands, namespace = [_to_number(a), _to_number(q)], array_namespace()
+    if all(_result_dtype([operand]).kind == "i" for operand in operands):
+        raise _NoCounterpart  # NumPy gives integers
+    items, fraction = namespace.sort(_ravel(_to_real(a))), _to_real(q)
+    if _result_dtype([items]) is not np.dtype(float) or _is_empty(items):
         raise _NoCounterpart
     count = items.shape[0]
-    stage = (fraction >= 0) & (fraction <= 1)
-    stage_assertion(namespace.all(stage), located_exception(ValueError("Quantiles must be in the range [0, 1]")))
+    is_inside = (fraction >= 0) & (fraction <= 1)
+    stage_assertion(namespace.all(is_inside), located_exception(ValueError("Quantiles must be in the range [0, 1]")))
     position = (count - 1) * fraction
     before = namespace.floor(position)
     weight = position - before
@@ -431,7 +450,14 @@ def _quantile(a: Any, q: Any) -> Any:
 
 
 def _percentile(a: Any, q: Any) -> Any:
-    return _quantile(a, _to_real(q) / 100)
+    return _quantile(a, _to_real(_to_number(q)) / 100)
+
+
+def _require_one_length(x: Any, y: Any, error: Exception) -> None:
+    """Stage the assertion that two arrays with one axis have the same length. Raises _NoCounterpart for others."""
+    if (_rank(x), _rank(y)) != (1, 1):
+        raise _NoCounterpart
+    stage_assertion(array_namespace().all(x.shape[0] == y.shape[0]), located_exception(error))
 
 
 def _bin_counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
@@ -443,11 +469,13 @@ def _bin_counts(x: Any, weights: Any = None, minlength: Any = 0) -> Any:
         namespace.all(positions >= 0),
         located_exception(ValueError("'list' argument must have no negative elements")),
     )
+    stage_assertion(namespace.all(minlength >= 0), located_exception(ValueError("'minlength' must not be negative")))
     last = namespace.max(namespace.concat([positions, namespace.full(1, -1, dtype=dtypes.int64)]))
     is_bin = positions[:, None] == iota(namespace.maximum(last + 1, minlength))[None, :]
-    if weights is None:
+    if weights is None or _is_empty(operand):
         return namespace.count_nonzero(is_bin, axis=0)
     values = _to_real(weights)
+    _require_one_length(positions, values, ValueError("The weights and list don't have the same length."))
     return namespace.sum(namespace.where(is_bin, values[:, None], 0.0), axis=0)
 
 
@@ -471,8 +499,8 @@ def _diagonal(v: Any, k: Any = 0) -> Any:
     if _rank(operand) == 2:
         return namespace.linalg.diagonal(operand, offset=k)
     size = operand.shape[0] + abs(k)
-    rows = _pad(operand, (max(-k, 0), max(k, 0)))
-    return namespace.where(namespace.eye(size, k=k, dtype=dtypes.bool), namespace.expand_dims(rows, axis=1), 0)
+    rows, zero = _pad(operand, (max(-k, 0), max(k, 0))), _ZEROS.get(_dtype_of(operand).kind, 0)
+    return namespace.where(namespace.eye(size, k=k, dtype=dtypes.bool), namespace.expand_dims(rows, axis=1), zero)
 
 
 def _diagonal_of_matrix(a: Any, offset: Any = 0) -> Any:
@@ -511,15 +539,26 @@ def _unique(ar: Any, return_counts: Any = False) -> Any:
     operand = _to_ordered(ar)
     if type(return_counts) is not bool or operand.dtype is not _to_operand(ar).dtype:
         raise _NoCounterpart
-    values = array_namespace().unique_values(operand)
-    return tuple(array_namespace().unique_counts(operand)) if return_counts else values
+    namespace = array_namespace()
+    if operand.dtype.kind != "f":
+        return tuple(namespace.unique_counts(operand)) if return_counts else namespace.unique_values(operand)
+    values, counts = namespace.unique_counts(operand)  # has each NaN on its own
+    is_nan = namespace.isnan(values)
+    is_first = ~is_nan | (namespace.cumulative_sum(namespace.astype(is_nan, dtypes.int64)) == 1)
+    if not return_counts:
+        return values[is_first]
+    return values[is_first], namespace.where(is_nan, namespace.count_nonzero(is_nan), counts)[is_first]
 
 
 def _stable_order(a: Any, axis: Any = -1, kind: Any = None, *, stable: Any = None) -> Any:
     """`np.argsort`, which leaves the order of equal items open unless it is stable."""
-    if kind != "stable" and stable is not True:
+    is_stable = kind in ("stable", "mergesort") if stable is None else stable is True and kind is None
+    if not is_stable:
         raise _NoCounterpart
-    return array_namespace().argsort(_to_ordered(a), axis=axis)
+    items = _to_ordered(a)
+    return (
+        array_namespace().argsort(items, axis=axis) if axis is not None else _stable_order(_ravel(items), stable=True)
+    )
 
 
 def _search(a: Any, v: Any, side: Any = "left") -> Any:
@@ -560,7 +599,7 @@ def _are_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
 
 def _are_equal(a1: Any, a2: Any) -> Any:
     x, y = _promote(a1, a2)
-    if None in x.shape or None in y.shape or x.dtype.kind not in "bif":
+    if any(is_symbolic(size) for size in (*x.shape, *y.shape)) or x.dtype.kind not in "bif":
         raise _NoCounterpart
     return array_namespace().all(x == y) if x.shape == y.shape else False
 
@@ -572,7 +611,15 @@ def _average(a: Any, axis: Any = None, weights: Any = None) -> Any:
     operand, factors = map(_to_real, _promote(a, weights))
     if axis is not None or _rank(operand) != _rank(factors):
         raise _NoCounterpart
-    return namespace.sum(operand * factors) / namespace.sum(factors)
+    if _rank(operand) == 1:
+        error: Exception = TypeError("Axis must be specified when shapes of a and weights differ.")
+        _require_one_length(operand, factors, error)
+    elif any(is_symbolic(size) for size in (*operand.shape, *factors.shape)) or operand.shape != factors.shape:
+        raise _NoCounterpart
+    total = namespace.sum(factors)
+    error = ZeroDivisionError("Weights sum to zero, can't be normalized")
+    stage_assertion(total != 0, located_exception(error))
+    return namespace.sum(operand * factors) / total
 
 
 def _are_all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
@@ -744,8 +791,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.array_equal: _are_equal,
     np.fliplr: lambda m: _flip(m, 1),
     np.flipud: lambda m: _flip(m, 0),
-    **dict.fromkeys((np.deg2rad, np.radians), lambda x: _to_float(x) * (np.pi / 180)),
-    **dict.fromkeys((np.rad2deg, np.degrees), lambda x: _to_float(x) * (180 / np.pi)),
+    **{function: _angle_function(function) for function in (np.deg2rad, np.radians, np.rad2deg, np.degrees)},
     np.average: _average,
     np.empty: _zeros,
     np.empty_like: _like("zeros_like"),

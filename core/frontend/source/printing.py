@@ -84,7 +84,7 @@ def _print_items(line: OpenLine, values: list[Any], separator: str, ending: Any)
         _print_texts(line, [text_parts(value) for value in values], separator, ending)
         return
     before, items, after = values[:position], values[position], values[position + 1 :]
-    is_array = line.text == "" and ending == "\n" and _is_array_of_numbers(items)
+    is_array = _is_empty(line) and ending == "\n" and _is_array_of_numbers(items)
     joined = (
         SymbolicText((FormattedValue(items.columns, f"j{separator}"),))
         if is_array and not set(separator) & set("{}")
@@ -116,15 +116,20 @@ def _is_array_of_numbers(items: StackedItems) -> bool:
 def _print_texts(line: OpenLine, texts: list[tuple[Any, ...]], separator: str, ending: Any) -> None:
     """Print these texts in the line, which the end of them may end."""
     joined = [part for text in texts for part in (separator, *text)][1:]
-    if not (isinstance(line.text, str) and not line.text):
+    if not _is_empty(line):
         joined = [*text_parts(line.text), *joined]
     if not ending.endswith("\n"):
         parts = [*joined, ending]
         line.replace("".join(parts) if all(isinstance(part, str) for part in parts) else SymbolicText(tuple(parts)))
         return
     print_joined(*map(_printable, [*joined, ending[:-1]] if ending[:-1] else joined))
-    if not (isinstance(line.text, str) and not line.text):
+    if not _is_empty(line):
         line.replace("")
+
+
+def _is_empty(line: OpenLine) -> bool:
+    """Whether it is certain that a line has no text yet."""
+    return isinstance(line.text, str) and not line.text
 
 
 def _printable(part: Any) -> Any:

@@ -25,6 +25,7 @@ from . import library
 from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
 from .classes import user_method
 from .convert import convert
+from .option_operations import choose
 from .trees import is_symbolic
 
 
@@ -51,7 +52,7 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
     name = "__repr__" if is_quoted or kind.__str__ is object.__str__ else "__str__"
     method = user_method(value, name)
     if method is not None:
-        text = convert(method)(value)
+        text = _require_text(convert(method)(value), name)
         return text_parts(as_characters(text) if type(text) is Choice else text)
     if name == "__repr__" and (fields := _fields_of(value)) is not None:
         parts = [
@@ -59,6 +60,15 @@ def text_parts(value: Any, *, is_quoted: bool = False) -> tuple[Any, ...]:
         ]
         return tuple(_merge_strings(iter([f"{kind.__qualname__}(", *parts[1:], ")"])))
     return (check_text(repr(value) if is_quoted else str(value)),)
+
+
+def _require_text(text: Any, name: str) -> Any:
+    """The string that a method with this name has returned. Raises TypeError for another value, as Python does."""
+    if is_text(text):
+        return text
+    if type(text) is Choice:
+        return choose(lambda option: _require_text(option, name), text)
+    return fail_as_python(TypeError(f"{name} returned non-string (type {type(text).__name__})"))
 
 
 def _fields_of(value: Any) -> list[str] | None:

@@ -75,6 +75,30 @@ def instances(n):
     return str(Count(n)), repr(Temperature(n)), len(str(Money(n)))
 
 
+class NotText:
+    def __init__(self, value):
+        self.value = value
+
+    def __str__(self):
+        return self.value
+
+
+class MaybeNotText(NotText):
+    def __str__(self):
+        return "small" if self.value < 3 else None
+
+
+def strings_that_are_none(n):
+    print(MaybeNotText(n))
+    print(NotText(n))
+
+
+def text_after_a_line(n):
+    texts = [str(k) for k in range(n)]
+    print("".join(texts), end="")
+    print(*texts, sep="")
+
+
 def numbers_in_one_line(n):
     for k in range(n):
         print(k, end=" ")
@@ -188,6 +212,8 @@ def starred_calls(xs):
 PRINTED = (
     (numbers_in_one_line, (3,), (0,)),
     (rectangle_of_stars, (2,), (0,)),
+    (strings_that_are_none, (2,), (3,)),
+    (text_after_a_line, (3,), (0,)),
     (separated, (3,), (1,)),
     (begun_in_a_branch, (3,), (0,)),
     (begun_by_a_function, (2,), (0,)),

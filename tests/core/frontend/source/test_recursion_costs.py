@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -182,3 +183,20 @@ def test_a_branch_with_one_node_more_is_detected(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(AssertionError):
         test_a_converted_recursion_costs_no_more(sum_to, sum_by_hand, (4,))
+
+
+def test_recursion_with_a_cache_warns_once() -> None:
+    """A function that calls itself without its cache is named in one warning; others with a cache are in none."""
+
+    @cache
+    def fibonacci(k: Any) -> Any:
+        return k if k < 2 else fibonacci(k - 1) + fibonacci(k - 2)
+
+    @cache
+    def double(k: Any) -> Any:
+        return 2 * k
+
+    with pytest.warns(RuntimeWarning, match="fibonacci calls itself with symbolic arguments") as caught:
+        assert tl.function(lambda n: fibonacci(n))(6) == 8
+        assert tl.function(lambda n: fibonacci(n) + double(n) + double(n))(6) == 32
+    assert len(caught) == 1 and caught[0].filename == __file__
