@@ -1,7 +1,7 @@
 """Beam search that stops when every beam has ended, as one writes it in Python.
 
 A table has the logits of each word after each word. The search keeps the best `BEAMS` sentences; word 0 ends one. The
-`break` depends on values that only the run knows.
+`break` depends on symbolic values.
 
     tagloom run papers_examples/autograph/beam_search.py 12
 

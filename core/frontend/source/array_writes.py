@@ -98,7 +98,7 @@ def note_known_result(result: Any, operands: Iterable[Any]) -> Any:
 def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
     """Announce a change of an array of NumPy, with these as elements, operands or indices.
 
-    If it will have elements that only the program knows, the function is traced again, with this array, or the array
+    If it will have symbolic elements, the function is traced again, with this array, or the array
     that it is a part of, as a value of the program. Raises Invalid (F4) for an array that the function has not created,
     or that the trace has copied."""
     region = current_region()
@@ -108,7 +108,7 @@ def change_known_array(array: np.ndarray[Any, Any], *operands: Any) -> None:
         check_not_copied(array)
         return
     make_value(array)
-    _refuse("an array is changed, by what only the run knows, that the function has not created", array)
+    _refuse("an array is changed, by symbolic values, that the function has not created", array)
 
 
 def make_value(array: np.ndarray[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The iterators of `itertools` whose length or items only the run knows, as generator functions of `library.py`."""
+"""The iterators of `itertools` of symbolic length or with symbolic items, as generator functions of `library.py`."""
 
 from __future__ import annotations
 

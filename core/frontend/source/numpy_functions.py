@@ -499,7 +499,7 @@ def _diagonal(v: Any, k: Any = 0) -> Any:
     if _rank(operand) == 2:
         return namespace.linalg.diagonal(operand, offset=k)
     size = operand.shape[0] + abs(k)
-    rows, zero = _pad(operand, (max(-k, 0), max(k, 0))), _ZEROS.get(_dtype_of(operand).kind, 0)
+    rows, zero = _pad(operand, (max(-k, 0), max(k, 0))), _ZEROS.get(_result_dtype([operand]).kind, 0)
     return namespace.where(namespace.eye(size, k=k, dtype=dtypes.bool), namespace.expand_dims(rows, axis=1), zero)
 
 

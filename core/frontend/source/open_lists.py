@@ -708,8 +708,8 @@ def unpack_items(container: Any, shape: Sequence[Any]) -> list[Any]:
 
 
 def spread_items(arguments: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments of a call `f(*items)`, of which some are stacked items. Raises Invalid (F4) where only the run
-    knows their number, and so which parameters get an item."""
+    """The arguments of a call `f(*items)`, of which some are stacked items. Raises Invalid (F4) where their
+    number is symbolic, and so which parameters get an item."""
     spread = list[Any]()
     for argument in arguments:
         if type(argument) is not StackedItems:

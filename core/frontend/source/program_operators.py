@@ -361,7 +361,7 @@ class ProgramOperators(Operators):
             refuse_rebuilt(value, "write x is y")
         if self.is_symbolic(value):
             raise Invalid(
-                "a value that only the run knows has no id",
+                "a symbolic value has no id",
                 rule="F4",
                 where=user_location(),
                 got=repr(value),
@@ -1024,7 +1024,7 @@ def _are_one_array(left: Any, right: Any) -> bool:
     if all(isinstance(array, np.ndarray | MutableArray) for array in (left, right)):
         return False
     raise Invalid(
-        "`is` compares arrays, and only the run knows whether they are one",
+        "`is` compares arrays, and whether they are one is symbolic",
         rule="F4",
         where=user_location(),
         hint="keep a number beside each array that says which one it is",

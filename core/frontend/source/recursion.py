@@ -85,9 +85,9 @@ MAX_RETRACES = 40
 MAX_STRUCTURE_GROWTHS = 8
 """How often that is so since a part of the state has more values than it had."""
 MAX_STRINGS = 4
-"""How many strings may be options of a part of the state, before its length is left to the run."""
+"""How many strings may be options of a part of the state, before its length is symbolic."""
 GROWING_CALLS = 6
-"""How many structures a list or string may have in calls, one in the other, before its length is left to the run."""
+"""How many structures a list or string may have in calls, one in the other, before its length is symbolic."""
 
 
 class PythonCall(NamedTuple):
@@ -559,7 +559,7 @@ def _strings(values: Iterable[Any]) -> list[Any]:
 
 
 def _as_open_text(*texts: Any) -> Any:
-    """Strings as one whose length only the run knows. Raises DifferentItems for a string with a float in it."""
+    """Strings as one of symbolic length. Raises DifferentItems for a string with a float in it."""
     return unify_structures(to_code_points(list(map(prototype, texts)), [nullcontext] * len(texts)))[0]
 
 

@@ -292,7 +292,7 @@ def _is_equal(columns: Any, key: Any) -> Any:
 
 
 def _is_text(part: Any) -> bool:
-    """Whether a part of a key, or a column of them, is a string whose characters only the run knows."""
+    """Whether a part of a key, or a column of them, is a string with symbolic characters."""
     return isinstance(part, TEXTS)
 
 
@@ -731,8 +731,8 @@ def _is_same_set(items: Any, other: Any) -> Any:
 
 
 def operate_on_table(symbol: str, left: Any, right: Any) -> Any:
-    """`left symbol right`, where Python's own method of one operand would look into a table whose keys only the run
-    knows; NotImplemented for other operands. Raises Invalid (F4) for a Counter, and for a view."""
+    """`left symbol right`, where Python's own method of one operand would look into a table with symbolic
+    keys; NotImplemented for other operands. Raises Invalid (F4) for a Counter, and for a view."""
     is_of_counter = isinstance(left, Counter) or isinstance(right, Counter)
     is_of_view = isinstance(left, KeysView | ValuesView) or type(left) in _VIEWS
     if not (is_open_table(left) or is_open_table(right)) or not (

@@ -57,7 +57,7 @@ def delete_attribute(instance: Any, name: str) -> None:
 
 
 def _check_copied(instance: Any, name: str) -> None:
-    """Raises Invalid (F4) for an instance that is a copy of an item, at an index that only the run knows."""
+    """Raises Invalid (F4) for an instance that is a copy of an item, at a symbolic index."""
     if is_record(instance) and is_one_of_several(instance):
         refuse_rebuilt(instance, f"replace the item: x[i] = dataclasses.replace(x[i], {name}=...)")
 

@@ -69,7 +69,7 @@ class MutableArray(SharedArray):
 
 
 class RenamedArray(MutableArray):
-    """An array that a loop changes, and whose name it has given to another array: only the run knows its elements."""
+    """An array that a loop changes, and whose name it has given to another array: its elements are symbolic."""
 
     __slots__ = ()
 
