@@ -60,6 +60,8 @@ def print_values(*values: Any, sep: Any = " ", end: Any = "\n", flush: Any = Fal
 
 def _print_to_file(*values: Any, **keywords: Any) -> None:
     """`print` with `file=`, which prints while the function is traced."""
+    for name in keywords.keys() - {"sep", "end", "flush", "file"}:
+        fail_as_python(TypeError(f"{name!r} is an invalid keyword argument for print()"))
     if active_journal() is not None or any(not isinstance(part, str) for value in values for part in text_parts(value)):
         raise Invalid(
             "print in a program prints to the output of the run",

@@ -93,6 +93,10 @@ def strings_that_are_none(n):
     print(NotText(n))
 
 
+def keyword_that_print_has_not(n):
+    print(n, color="red")
+
+
 def text_after_a_line(n):
     texts = [str(k) for k in range(n)]
     print("".join(texts), end="")
@@ -213,6 +217,7 @@ PRINTED = (
     (numbers_in_one_line, (3,), (0,)),
     (rectangle_of_stars, (2,), (0,)),
     (strings_that_are_none, (2,), (3,)),
+    (keyword_that_print_has_not, (1,)),
     (text_after_a_line, (3,), (0,)),
     (separated, (3,), (1,)),
     (begun_in_a_branch, (3,), (0,)),
