@@ -94,7 +94,19 @@ def deliver_blocks(a, budget, header):
     while remaining >= LARGEST_PATH:
         match port:
 """
-_TAIL = """
+RETURN_TEXT = """\
+    poke(r, Register.WAITING, waiting)
+    poke(r, Register.FIRINGS, firings)
+    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
+    poke(r, Register.LARGEST_STORE, largest_store)
+    poke(r, Register.LARGEST_FLIGHT, largest_flight)
+    poke(r, Register.MEMORY_TOP, memory_top)
+    poke(r, Register.DEEPEST_TAG, deepest)
+    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) + opened)
+    return budget - remaining
+"""
+"""The end of the function: what every step changes goes from variables back to the registers."""
+_TAIL = f"""
             case _:
                 break
         if end == head:
@@ -109,16 +121,7 @@ _TAIL = """
         end += 1
     poke(r, Register.FLIGHT_LENGTH, end - head)
     poke(r, Register.WAVE_REMAINING, end - head)
-    poke(r, Register.WAITING, waiting)
-    poke(r, Register.FIRINGS, firings)
-    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
-    poke(r, Register.LARGEST_STORE, largest_store)
-    poke(r, Register.LARGEST_FLIGHT, largest_flight)
-    poke(r, Register.MEMORY_TOP, memory_top)
-    poke(r, Register.DEEPEST_TAG, deepest)
-    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) + opened)
-    return budget - remaining
-"""
+{RETURN_TEXT}"""
 """The function before and after the choice of the block. The token to be delivered is in `frame`, `port` and `value`;
 the others lie in the ring between `head` and `end`."""
 _HELPERS = ("parent_of", "site_of", "drop_tag", "release_frame", "close_activation")

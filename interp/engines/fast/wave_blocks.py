@@ -12,7 +12,7 @@ from collections.abc import Generator
 
 from ...image.image import PORT_BITS, PortColumn
 from .block_program import BlockProgram
-from .blocks import MAX_LINES, BlockKey, BlockPath, BlockWriter, BranchTest, PathEnd
+from .blocks import MAX_LINES, RETURN_TEXT, BlockKey, BlockPath, BlockWriter, BranchTest, PathEnd
 
 
 class WaveBlockWriter(BlockWriter):
@@ -37,7 +37,7 @@ def deliver_blocks(a, budget, header):
         frame, port = token >> PORT_BITS, token & PORT_MASK
         match port:
 """
-    tail_text = """
+    tail_text = f"""
             case _:
                 break
         wave_remaining -= 1
@@ -48,16 +48,7 @@ def deliver_blocks(a, budget, header):
     poke(r, Register.FLIGHT_HEAD, head & mask)
     poke(r, Register.FLIGHT_LENGTH, end - head)
     poke(r, Register.WAVE_REMAINING, wave_remaining)
-    poke(r, Register.WAITING, waiting)
-    poke(r, Register.FIRINGS, firings)
-    poke(r, Register.STEPS, peek(r, Register.STEPS) + budget - remaining)
-    poke(r, Register.LARGEST_STORE, largest_store)
-    poke(r, Register.LARGEST_FLIGHT, largest_flight)
-    poke(r, Register.MEMORY_TOP, memory_top)
-    poke(r, Register.DEEPEST_TAG, deepest)
-    poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) + opened)
-    return budget - remaining
-"""
+{RETURN_TEXT}"""
     helpers = (*BlockWriter.helpers, "count_wave")
 
     def write(self) -> Generator[None, None, BlockProgram | None]:
