@@ -72,35 +72,35 @@ class QuickCall:
         self._outside_ids = np.array(sorted({id(key.container) for key, _ in keys}), np.int64)
         codes = "".join(map(_argument_codes, arguments.values())) + "qqq" * needs_rows
         self._first_arguments = Struct(codes)
-        self._frames = list[_CallMemory]()
-        """The frame that no call uses: a finalizer may call the function while it runs."""
+        self._idle_memory = list[_CallMemory]()
+        """The memory that no call uses, if any: a finalizer may call the function while it runs."""
 
     def call(self, roots: Mapping[str, Any]) -> tuple[Any] | None:
         """The result of a call; None if it must take the general path. Raises KeyboardInterrupt at Ctrl-C."""
         for get, name, value in self._constants:
             if get(name, UNASSIGNED) is not value:
                 return None
-        objects, arrays = list[Any](), list[Any]()
+        objects, arrays = list[Any](), list[Any]()  # which the run reads, and which must live as long
         first_words = self._encode(roots, objects, arrays)
         if first_words is None:
             return None
-        frame = self._frames.pop() if self._frames else self._allocate()
-        if frame is None:
+        memory = self._idle_memory.pop() if self._idle_memory else self._allocate()
+        if memory is None:
             return None
-        scratch, plan = frame.scratch, self._plan
+        scratch, plan = memory.scratch, self._plan
         if not plan.walk_in(scratch, objects, self._outside_ids):
-            return None  # where it lacks capacity, the general path enlarges it, and the next call makes a frame
+            return None  # where it lacks capacity, the general path enlarges it, and the next call allocates memory
         if self._needs_rows:
             first_words += (0, scratch.rows_address, len(objects))
-        self._first_arguments.pack_into(frame.words, frame.begin, *first_words)
-        ctypes.memmove(frame.vectors_address, scratch.slots_address, plan.slot_bytes)
-        results = frame.run_frame.run()
+        self._first_arguments.pack_into(memory.words, memory.begin, *first_words)
+        ctypes.memmove(memory.vectors_address, scratch.slots_address, plan.slot_bytes)
+        results = memory.run_frame.run()
         if results is None:
             return None
-        frame.table.objects = objects
-        value = frame.table.decode(self._result, iter(results))
-        frame.table.objects = []
-        self._frames[:] = [frame]
+        memory.table.objects = objects
+        value = memory.table.decode(self._result, iter(results))
+        memory.table.objects = []
+        self._idle_memory[:] = [memory]
         return (value,)
 
     def _encode(self, roots: Mapping[str, Any], objects: list[Any], arrays: list[Any]) -> list[Any] | None:
@@ -134,7 +134,7 @@ class QuickCall:
         return words
 
     def _allocate(self) -> _CallMemory | None:
-        """A new frame; None if the machine code of the program may take long."""
+        """New memory of a call; None if the machine code of the program may take long."""
         scratch = Scratch(self._plan)
         run_frame = prepare_frame(self._program, scratch.borrowed_arguments)
         if run_frame is None:
