@@ -404,8 +404,9 @@ class _BlockFinder:
         name = abbreviate_names(short_name(self.graph.nodes[number].name) for number in numbers)
         if kind != "merge":
             sink = max(numbers)
-            sinks = [number for number in numbers if not set(members).issuperset(self.consumers(number))]
-            formula = self.labels.nested_expression(sink, {*members}, MAX_EXPRESSION_LENGTH)
+            inside = {*members}
+            sinks = [number for number in numbers if not inside.issuperset(self.consumers(number))]
+            formula = self.labels.nested_expression(sink, inside, MAX_EXPRESSION_LENGTH)
             return count_alike(formula, len(sinks)), short_name(self.graph.nodes[sink].name)
         predicates = [
             source
