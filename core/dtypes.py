@@ -1,15 +1,17 @@
 """The element types: what kind of number a value holds.
 
 A dtype is a class, so that it serves as an annotation and as a value: `def f(n: tl.int64)`. NumPy has no bfloat16; the
-package `ml_dtypes` adds it, with the kind "V": the kind of a dtype is that of the class here, not NumPy's.
+package `ml_dtypes` adds it, with the kind "V": the kind of a dtype is that of the class here, not NumPy's. That package
+is imported when the first array of bfloat16 is made: with version 0.7 this takes as long as importing all of tagloom
+twice.
 """
 
 from __future__ import annotations
 
 import builtins
+import sys
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 
 
@@ -19,6 +21,15 @@ class DType(type):
 
     kind: str
     numpy: np.dtype[np.generic]
+
+    def __getattr__(cls, name: str) -> Any:
+        """`bfloat16.numpy`, which importing `ml_dtypes` defines."""
+        if name != "numpy" or cls is not bfloat16:
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+        import ml_dtypes
+
+        cls.numpy = np.dtype(ml_dtypes.bfloat16)
+        return cls.numpy
 
     def __repr__(cls) -> str:
         return cls.__name__
@@ -31,6 +42,8 @@ class DType(type):
         """
         if cls is other or type(other) is DType:
             return cls is other
+        if cls is bfloat16 and "ml_dtypes" not in sys.modules:
+            return False
         is_class = isinstance(other, type) and (issubclass(other, np.generic) or other in (builtins.bool, int, float))
         return (is_class or isinstance(other, np.dtype)) and cls.numpy == other
 
@@ -48,11 +61,11 @@ class DType(type):
         >>> float64.name, bool.name
         ('float64', 'bool')
         """
-        return cls.numpy.name
+        return cls.__name__
 
     @property
     def bits(cls) -> int:
-        return 8 * cls.numpy.itemsize
+        return sum(FLOAT_FORMATS[cls]) if cls in FLOAT_FORMATS else 8 * cls.numpy.itemsize
 
     @property
     def is_integer(cls) -> builtins.bool:
@@ -66,6 +79,10 @@ class DType(type):
         65504.0
         """
         assert cls.kind == "f"
+        if cls is not bfloat16:
+            return np.finfo(cls.numpy)
+        import ml_dtypes
+
         return ml_dtypes.finfo(cls.numpy)  # type: ignore[no-untyped-call]
 
     @property
@@ -177,7 +194,6 @@ class bfloat16(metaclass=DType):  # noqa: N801
     """16-bit floating point with the exponents of float32, and 8 significant bits. Ops compute in float32 and round."""
 
     kind = "f"
-    numpy = np.dtype(ml_dtypes.bfloat16)
 
 
 ALL: tuple[DType, ...] = (
@@ -185,28 +201,22 @@ ALL: tuple[DType, ...] = (
 )  # fmt: skip
 """All dtypes. Column logs contain their positions."""
 BY_NAME: dict[str, DType] = {repr(dtype): dtype for dtype in ALL}
-BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL}
+_BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL if dtype is not bfloat16}
 BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
 """The dtypes whose scalars are Python's own numbers."""
 PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
-_NARROW_NAMES: dict[DType, tuple[str, ...]] = {
-    float16: (
-        *(f"float8_{name}" for name in ("e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz")),
-        *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
-    ),
-    bfloat16: ("float8_e8m0fnu",),
-    int8: ("int2", "int4"),
-    uint8: ("uint2", "uint4"),
+_CARRIERS: dict[str, DType] = {
+    **dict.fromkeys(("float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz"), float16),
+    **dict.fromkeys(("float8_e5m2", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"), float16),
+    **dict.fromkeys(("float8_e8m0fnu", "float8_e5m3fnu"), bfloat16),
+    **dict.fromkeys(("int1", "int2", "int4"), int8),
+    **dict.fromkeys(("uint1", "uint2", "uint4"), uint8),
 }
-CARRIERS: dict[np.dtype[np.generic], DType] = {
-    np.dtype(getattr(ml_dtypes, name)): carrier
-    for carrier, names in _NARROW_NAMES.items()
-    for name in names
-    if hasattr(ml_dtypes, name)
-}
-"""For each dtype of `ml_dtypes` of 8 bits or fewer, the smallest dtype that contains all its values."""
+"""The smallest dtype that contains all values of a dtype of `ml_dtypes` of 8 bits or fewer, by the name of that."""
+_IS_OF_PACKAGE = 2
+"""What NumPy's `dtype.isbuiltin` is for dtypes that packages add."""
 
 
 class FloatFormat(NamedTuple):
@@ -218,6 +228,23 @@ class FloatFormat(NamedTuple):
 
 FLOAT_FORMATS: dict[DType, FloatFormat] = {float16: FloatFormat(11, 5), bfloat16: FloatFormat(8, 8)}
 """The floats of 16 bits."""
+
+
+def from_numpy(native: np.dtype[Any]) -> DType | None:
+    """The dtype of arrays of this dtype of NumPy; None if there is none.
+
+    >>> from_numpy(np.dtype(np.float32)), from_numpy(np.dtype(np.complex64))
+    (float32, None)
+    """
+    dtype = _BY_NUMPY.get(native)
+    if dtype is None and native.isbuiltin == _IS_OF_PACKAGE and native == bfloat16.numpy:
+        return bfloat16
+    return dtype
+
+
+def carrier_of(native: np.dtype[Any]) -> DType | None:
+    """The smallest dtype that contains all values of a dtype of `ml_dtypes` of 8 bits or fewer; None for other ones."""
+    return _CARRIERS.get(native.name) if native.isbuiltin == _IS_OF_PACKAGE else None
 
 
 def promote(first: DType, second: DType) -> DType | None:

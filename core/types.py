@@ -311,8 +311,9 @@ def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
         return "dict(x) is a plain dict of values"
     if isinstance(value, set | frozenset):
         return "sorted(x) is a list of the elements, in order"
-    if dtype in dtypes.CARRIERS:
-        return f"there is no {dtype.name}; x.astype(tl.{dtypes.CARRIERS[dtype]!r}) has the same values"
+    carrier = dtypes.carrier_of(dtype)
+    if carrier:
+        return f"there is no {dtype.name}; x.astype(tl.{carrier!r}) has the same values"
     if dtype.kind == "c":
         return "there are no complex dtypes; x.real and x.imag are floats"
     return f"there is no {dtype.name}; write x.astype(np.float32) or np.float64" if dtype.kind == "f" else None
@@ -321,8 +322,8 @@ def _value_hint(value: object, dtype: np.dtype[np.generic]) -> str | None:
 @functools.lru_cache(MAX_INTERNED)
 def _array_type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | None:
     """The type of NumPy arrays of this dtype and shape; None for other dtypes."""
-    native = dtype.newbyteorder("=")
-    return intern_type(Type(dtypes.BY_NUMPY[native], shape)) if native in dtypes.BY_NUMPY else None
+    element = dtypes.from_numpy(dtype.newbyteorder("="))
+    return intern_type(Type(element, shape)) if element else None
 
 
 def ragged_array_error(rows: object) -> Usage:

@@ -59,8 +59,9 @@ def admit(value: object, expected: Type | None = None) -> Value:
         array = _convert_numbers(value, expected.dtype)
         if expected.admits(Type(expected.dtype, array.shape)):
             return _normalize_array(array, expected.dtype)
-    if expected is not None and dtypes.CARRIERS.get(getattr(value, "dtype", None)) is expected.dtype:  # type: ignore[arg-type]
-        value = np.asarray(value).astype(expected.dtype.numpy)
+    if expected is not None and isinstance(value, np.ndarray | np.generic):
+        if dtypes.carrier_of(value.dtype) is expected.dtype:
+            value = np.asarray(value).astype(expected.dtype.numpy)
     own_type = type_of(value)
     if expected is None or expected.admits(own_type):
         return normalize(value, own_type)
@@ -227,10 +228,9 @@ def format_value(value: object) -> str:
     if isinstance(value, OPAQUE_CLASSES):
         return str(value)
     array = np.asarray(value)
-    numbers = format_numbers(array)
-    if array.dtype not in dtypes.BY_NUMPY:
+    numbers, dtype = format_numbers(array), dtypes.from_numpy(array.dtype)
+    if dtype is None:
         return numbers
-    dtype = dtypes.BY_NUMPY[array.dtype]
     if not array.size:
         return f"{Type(dtype, array.shape)}([])"
     return numbers if dtype in dtypes.PYTHON_DTYPES else f"{dtype!r}({numbers})"
@@ -277,7 +277,7 @@ def format_numbers(array: npt.NDArray[Any]) -> str:
         return f"[{', '.join(map(format_numbers, array))}]"
     if array.dtype.kind == "b":
         return "true" if array else "false"
-    if dtypes.BY_NUMPY.get(array.dtype) in dtypes.FLOAT_FORMATS:
+    if dtypes.from_numpy(array.dtype) in dtypes.FLOAT_FORMATS:
         return format_narrow_float(array[()])
     return "nan" if array.dtype.kind == "f" and array != array else str(array[()])
 
@@ -297,9 +297,11 @@ def format_narrow_float(number: Any) -> str:
 
 def _rounds_to(decimal: float, number: Any) -> builtins.bool:
     """Whether a float64 becomes this float of 16 bits. The constructor is fast, but rounds to bfloat16 twice."""
+    dtype = dtypes.from_numpy(number.dtype)
+    assert dtype is not None
     with np.errstate(over="ignore"):
         is_near = type(number)(decimal) == number
-    return bool(is_near) and float(round_floats(np.array(decimal), dtypes.BY_NUMPY[number.dtype])) == float(number)
+    return bool(is_near) and float(round_floats(np.array(decimal), dtype)) == float(number)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,7 +20,6 @@ Cast: TypeAlias = Callable[[Any], Any]
 _NUMPY_CONSTRUCTORS: dict[type, Cast] = dict.fromkeys(dtypes.BY_PYTHON, np.asarray)
 _FLOAT64 = np.dtype(np.float64)
 _FLOAT32 = np.dtype(np.float32)
-_NARROW_DTYPES = frozenset(dtype.numpy for dtype in dtypes.FLOAT_FORMATS)
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
@@ -107,7 +106,7 @@ def rounding_constructor(dtype: DType) -> Cast:
 
 def widen_array(operand: Any) -> Any:
     """An operand in the dtype that ops compute it in: float32 for the floats of 16 bits."""
-    if not isinstance(operand, np.ndarray | np.generic) or operand.dtype not in _NARROW_DTYPES:
+    if not isinstance(operand, np.ndarray | np.generic) or dtypes.from_numpy(operand.dtype) not in dtypes.FLOAT_FORMATS:
         return operand
     return operand.astype(_FLOAT32)
 

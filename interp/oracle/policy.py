@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ...core.dtypes import BY_NUMPY
+from ...core import dtypes
 from ...core.types import Type
 from ...core.value import is_float_array
 
@@ -71,10 +71,16 @@ def window_of(op: str, operands: Sequence[Type]) -> int:
 Operands = Sequence[npt.NDArray[Any]]
 
 
+def _limits(array: npt.NDArray[Any]) -> Any:
+    dtype = dtypes.from_numpy(array.dtype)
+    assert dtype is not None
+    return dtype.limits
+
+
 def _is_denormal(array: npt.NDArray[Any]) -> Any:
     if not is_float_array(array):
         return False
-    return (array != 0) & (np.abs(array) < BY_NUMPY[array.dtype].limits.smallest_normal)
+    return (array != 0) & (np.abs(array) < _limits(array).smallest_normal)
 
 
 def flush_denormals(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -98,7 +104,7 @@ def _is_beyond_range(operands: Operands, result: npt.NDArray[Any]) -> Any:
 
 def _is_near_integer(operands: Operands, result: npt.NDArray[Any]) -> Any:
     quotient = operands[0] / operands[1]
-    is_large = np.abs(quotient) > 1 / BY_NUMPY[quotient.dtype].limits.eps
+    is_large = np.abs(quotient) > 1 / _limits(quotient).eps
     return (np.floor(quotient) != result) | is_large | _is_denormal(quotient)
 
 

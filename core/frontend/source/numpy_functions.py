@@ -96,10 +96,11 @@ _PYTHON_DTYPES = tuple(dtype.numpy for dtype in DTYPES.values())
 def _cast(value: Any, dtype: Any) -> Any:
     """An operand as one of a NumPy dtype."""
     dtype = np.dtype(dtype)
-    if dtype not in dtypes.BY_NUMPY:
+    element = dtypes.from_numpy(dtype)
+    if element is None:
         raise _NoCounterpart
     if isinstance(value, Symbol):
-        return array_namespace().astype(value, dtypes.BY_NUMPY[dtype])
+        return array_namespace().astype(value, element)
     if type(value) is int and dtype.kind in "iu" and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
         raise _NoCounterpart  # NumPy takes another dtype, or fails
     return np.asarray(value).astype(dtype)
@@ -631,7 +632,7 @@ def _are_all_close(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08) -> Any:
 
 def _to_dtype(dtype: Any, default: Any) -> Any:
     """A dtype of tagloom for one that is given to NumPy."""
-    known_dtype = dtypes.BY_NUMPY.get(np.dtype(default if dtype is None else dtype))
+    known_dtype = dtypes.from_numpy(np.dtype(default if dtype is None else dtype))
     if known_dtype is None:
         raise _NoCounterpart
     return known_dtype

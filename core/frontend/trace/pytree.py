@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
 
-from ...dtypes import BY_NUMPY, PYTHON_DTYPES
+from ...dtypes import PYTHON_DTYPES, from_numpy
 from ...errors import Invalid, TagloomError
 from ...ops.effects import format_text
 from ...types import Handle, Type
@@ -481,7 +481,7 @@ def _column_items(column: Any) -> Any:
     >>> list(_column_items(np.array([1, 2]))), list(_column_items(np.array([1.5], np.float32)))
     ([1, 2], [np.float32(1.5)])
     """
-    is_python = isinstance(column, np.ndarray) and column.ndim == 1 and BY_NUMPY[column.dtype] in PYTHON_DTYPES
+    is_python = isinstance(column, np.ndarray) and column.ndim == 1 and from_numpy(column.dtype) in PYTHON_DTYPES
     return column.tolist() if is_python else column
 
 

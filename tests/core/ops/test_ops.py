@@ -278,7 +278,7 @@ def numpy_promotion(one: dtypes.DType, other: dtypes.DType) -> dtypes.DType:
     """The dtype to which NumPy promotes two. It has none for float16 with bfloat16; JAX and PyTorch have float32."""
     if {one, other} == {dtypes.float16, dtypes.bfloat16}:
         return dtypes.float32
-    return dtypes.BY_NUMPY[np.promote_types(one.numpy, other.numpy)]
+    return dtypes.from_numpy(np.promote_types(one.numpy, other.numpy))
 
 
 def kind(type_: Type) -> str:

@@ -162,7 +162,7 @@ def _convolution(shape: tuple[int | None, ...], weights: Any) -> Any:
     def f(x):  # type: ignore[no-untyped-def]
         return tl.conv(x, weights)
 
-    f.__annotations__["x"] = Type(dtypes.BY_NUMPY[weights.dtype], shape)
+    f.__annotations__["x"] = Type(dtypes.from_numpy(weights.dtype), shape)
     return tl.function(f)
 
 

@@ -136,7 +136,7 @@ def test_generated_programs_run() -> None:
 def test_constants_keep_their_bits(value: Any) -> None:
     """A constant comes back from the interpreter with its dtype, its shape and its bits."""
     array = np.asarray(value)
-    type_ = Type(dtypes.BY_NUMPY[array.dtype], array.shape)
+    type_ = Type(dtypes.from_numpy(array.dtype), array.shape)
     sizes = f"[{', '.join(map(str, array.shape))}]" if array.ndim else ""
     program = parse_program(f"func main(x: {type_.dtype!r}{sizes}) -> {type_.dtype!r}{sizes} {{\n  return x\n}}")
     assert is_same_value(results_of(program, value)[0], value)
