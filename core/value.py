@@ -59,9 +59,9 @@ def admit(value: object, expected: Type | None = None) -> Value:
         array = _convert_numbers(value, expected.dtype)
         if expected.admits(Type(expected.dtype, array.shape)):
             return _normalize_array(array, expected.dtype)
-    if expected is not None and isinstance(value, np.ndarray | np.generic):
-        if dtypes.carrier_of(value.dtype) is expected.dtype:
-            value = np.asarray(value).astype(expected.dtype.numpy)
+    carrier = dtypes.carrier_of(value.dtype) if isinstance(value, np.ndarray | np.generic) else None
+    if expected is not None and carrier is expected.dtype:
+        value = np.asarray(value).astype(expected.dtype.numpy)
     own_type = type_of(value)
     if expected is None or expected.admits(own_type):
         return normalize(value, own_type)
