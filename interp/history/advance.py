@@ -86,7 +86,10 @@ class HistoryCursor:
     def __getitem__(self, number: int | slice) -> Event | tuple[Event, ...]:
         """The event of this number, counted from 0, or from the end if negative; several for a slice."""
         if isinstance(number, slice):
-            return tuple(self._lineage[index] for index in range(*number.indices(len(self))))
+            start, stop, step = number.indices(len(self))
+            if step == 1:
+                return tuple(self._lineage.events_between(start, stop))
+            return tuple(self._lineage[index] for index in range(start, stop, step))
         position = number + len(self) if number < 0 else number
         if not 0 <= position < len(self):
             message = f"no event {number} in a history of {plural(len(self), 'event')}"

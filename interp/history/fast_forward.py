@@ -3,8 +3,9 @@
 An event of a history costs some 5 us and 1 KB, and users need only events near the current position. The fast machine
 follows the same schedule at some 10 ns per event, but keeps only its current state. So a history may begin at a
 **base**: a position in the run, with the state and the statistics exported there. Events are numbered from the
-beginning of the run. To compute the events before the base, the fast machine runs again from the beginning, unless that
-would repeat effects on the outside world.
+beginning of the run. To compute the events before the base, the fast machine runs again, unless that would repeat
+effects on the outside world: from the last **keyframe** before them, or from the beginning. A keyframe is a state that
+was exported on the way, if that was cheap, at distances from the goal that double.
 
 Stop conditions say where the fast machine stops to evaluate a breakpoint. The parts of its condition that depend only
 on the node, and on whether it fires, are evaluated in advance for each node. Where the condition may hold, the machine
@@ -15,7 +16,9 @@ the flight or the store are not supported, since the machine does not know it in
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator
+from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from ...core import dtypes
@@ -63,6 +66,12 @@ IMPORT_COST = 1_500
 MAX_LATE_TOKENS = 3_000
 """The most open activations and tokens of a machine whose state is still read after an interrupt, or after a limit of
 the clock or memory: reading this many takes less than a tenth of a second."""
+MAX_KEYFRAME_SIZE = 500
+"""The most open activations and tokens in a keyframe, which takes some 15 ms to export."""
+MAX_KEYFRAME_WAVES = 100_000
+"""The most waves in the statistics of a keyframe."""
+KEYFRAME_COUNT = 64
+"""The most keyframes that are kept; the oldest are dropped."""
 STATE_BYTES = 700
 """The bytes that an open activation or a token takes in a state of the reference machine, when it is read."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
@@ -91,10 +100,13 @@ class FastForward(Advance):
     """The present stage of the fast machine, if it works."""
     _paused_machine: PausedMachine | None
     """The machine of the last fast-forward, if Ctrl-C or a limit stopped it: the next one continues there."""
+    _machine_keyframes: deque[Meter]
+    """The statistics, each with its state, at positions that the fast machine has passed."""
 
     def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         super()._reset(origin, lineage, state, position)
         self._machine_stage = self._paused_machine = None
+        self._machine_keyframes = deque(maxlen=KEYFRAME_COUNT)
 
     @property
     def is_fork(self) -> bool:
@@ -237,14 +249,20 @@ class FastForward(Advance):
         return paused.run
 
     def _start_machine(self, goal: int | None) -> FastRun:
-        """Start the fast machine at the end of the known events or at the beginning of the run, whichever reaches the
-        goal sooner. A goal of None means that it runs until it stops by itself."""
+        """Start the fast machine at the end of the known events, at a keyframe, or at the beginning of the run,
+        whichever reaches the goal soonest. A goal of None means that it runs until it stops by itself."""
         from ..engines.fast.run import FastRun
 
         origin, last = self._origin, self._lineage.last_segment
         open_activations = len(last.keyframes[-1].state.records)
-        if len(self) >= IMPORT_COST * open_activations and (goal is None or goal >= len(self)):
+        earlier = [each for each in self._machine_keyframes if goal is None or each.state.steps <= goal]
+        nearest = max(earlier, key=lambda each: each.state.steps, default=None)
+        start = 0 if nearest is None else nearest.state.steps
+        if len(self) >= start + IMPORT_COST * open_activations and (goal is None or goal >= len(self)):
             meter = last.meter_at(len(self))
+        elif nearest is not None:
+            meter = copy(nearest)
+            meter.state = nearest.state.fork()
         else:
             state = first_state(origin.graph, origin.arguments, origin.schedule, origin.seed, origin.bound, self.world)
             meter = Meter(state, is_clocked=state.is_clocked)
@@ -260,7 +278,18 @@ class FastForward(Advance):
             error = run.resume(len(self) - run.steps)
             if error is not None:
                 return error
+        if goal is not None and stops is None:
+            for position in keyframe_positions(run.steps, goal, WINDOW):
+                error = run.resume(position - run.steps)
+                if error is not None or run.steps < position:
+                    return error
+                self._save_keyframe(run)
         return run.resume(None if goal is None else goal - run.steps, stops)
+
+    def _save_keyframe(self, run: FastRun) -> None:
+        """Save the state of the machine, unless that would take long."""
+        if run.open_size <= MAX_KEYFRAME_SIZE and run.wave_count <= MAX_KEYFRAME_WAVES:
+            self._machine_keyframes.append(run.meter(run.state()))
 
     def _unreadable_state(self, run: FastRun) -> Exhausted | None:
         """The error if the machine's state, once it is read, would exceed the limit on memory; None if it would not."""
@@ -276,7 +305,22 @@ class FastForward(Advance):
             self._origin, Lineage((self._origin.new_segment(state.steps, run.meter(state)),)), state, state.steps
         )
         history.name, history.world, history.limits, history._stop_error = self.name, self.world, self.limits, error
+        history._machine_keyframes = self._machine_keyframes
         return history
+
+
+def keyframe_positions(start: int, goal: int, spacing: int) -> list[int]:
+    """The positions of keyframes on the way from a start to a goal, ascending: at distances from the goal that double,
+    from `spacing` on, and more than `spacing` after the start.
+
+    >>> keyframe_positions(0, 1000, 100), keyframe_positions(850, 1000, 100)
+    ([200, 600, 800, 900], [])
+    """
+    positions, distance = list[int](), spacing
+    while goal - distance > start + spacing:
+        positions.append(goal - distance)
+        distance *= 2
+    return positions[::-1]
 
 
 def is_exact_stop(error: TagloomError | None) -> bool:

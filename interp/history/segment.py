@@ -200,6 +200,13 @@ class Lineage:
             for number in range(min(position, end) - 1, segment.start - 1, -1):
                 yield number, segment.events[number - segment.start]
 
+    def events_between(self, start: int, stop: int) -> Iterator[Event]:
+        """The events from position `start` up to position `stop`; raises Usage if the first is not known."""
+        if start < stop:
+            self.segment_at(start)
+        for segment, end in self.segment_ends():
+            yield from segment.events_between(max(start, segment.start), max(min(stop, end), segment.start))
+
     def segment_ends(self) -> list[tuple[HistorySegment, int]]:
         """The segments, each with its end in this lineage."""
         ends = [segment.start for segment in self.segments[1:]] + [len(self)]

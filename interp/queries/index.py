@@ -32,7 +32,7 @@ CELL_OPS = ("store", "get", "collect")
 class NumberedEvents(Protocol):
     """Events by number."""
 
-    def __getitem__(self, number: int) -> Event: ...
+    def __getitem__(self, numbers: slice, /) -> Sequence[Event]: ...
 
 
 class EventIndexSegment:
@@ -102,8 +102,8 @@ class EventIndex:
         """Move to this position of a run and add the events that are not indexed yet. If interrupted, the next call
         continues."""
         with interrupt_between_steps() as interrupt:
-            for number in range(len(self.events), position):
-                self.add(events[number])
+            for event in events[len(self.events) : position]:
+                self.add(event)
                 if interrupt.is_requested:
                     raise KeyboardInterrupt
         self.end_position = position

@@ -106,11 +106,12 @@ def goto_next_hit(session: Session) -> None:
     run_until(session.history, session.run.breakpoints.compile_all(points))
 
 
-def reveal_past(session: Session) -> None:
-    """Make events before the position known, if only a few are, so that the run can be stepped back."""
-    run, history = session.run, session.history
-    if history.base and history.position - history.base < WINDOW // 4:
-        run.reveal(max(history.base - WINDOW, 0))
+def reveal_past(session: Session, *, is_search: bool = False) -> None:
+    """Make earlier events known, if only a few are known before the position, so that the run can be stepped back: a
+    window of them for a search; for a step a quarter of it, which takes some 30 ms."""
+    run, history, fewest = session.run, session.history, WINDOW // 4
+    if history.base and history.position - history.base < fewest:
+        run.reveal(max(history.base - (WINDOW if is_search else fewest), 0))
 
 
 def _can_fast_forward(session: Session) -> bool:

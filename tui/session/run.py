@@ -113,10 +113,6 @@ class SessionRun:
         self.adjoints, self.index = AdjointPartners(self.history.graph), RunIndex(self.history)
         self.breakpoints = RunBreakpoints(self.history.graph, self.history.base)
 
-    def _rebuild_index(self) -> None:
-        """Index the run again after the known events have changed."""
-        self.index, self.breakpoints = RunIndex(self.history), self.breakpoints.rebase(self.history.base)
-
     def share_index(self, other: SessionRun) -> None:
         """Share the index of the run from which this one was forked, up to the fork. Nothing is shared if that run has
         replaced its known events since."""
@@ -141,13 +137,14 @@ class SessionRun:
         """Replace the known events of the run by these."""
         if history is not self.history:
             self.previous_history, self.history = self.history, history
-            self._rebuild_index()
+            self.index, self.breakpoints = RunIndex(history), self.breakpoints.rebase(history.base)
 
     def reveal(self, position: int) -> None:
         """Make the events from this position on known too; raises the errors of `History.reveal`."""
         if position < self.history.base:
             self.history.reveal(position)
-            self._rebuild_index()
+            self.index = self.index.extend_back(self.history)
+            self.breakpoints = self.breakpoints.rebase(self.history.base)
 
     def goto(self, position: int) -> None:
         """Go to a position where the run has been before; its events need not be known any more.

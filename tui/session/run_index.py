@@ -41,7 +41,7 @@ class ActivationSummary:
     open_position: int | None = None
     """The position at which it opened; None if it did not open in these events."""
     number: int = 0
-    """How many activations had opened with it; 0 if it did not open in these events."""
+    """How many activations opened in these events up to and including it; 0 if it did not open in them."""
     arguments: dict[Gate, tuple[int, Value]] = field(default_factory=dict)
     """Position and value of each argument, by the gate at which it arrived."""
     results: dict[int, tuple[int, Value]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class ActivationSummary:
         return ActivationSummary(
             self.tag,
             opened,
-            self.number if opened is not None else 0,
+            0,
             {gate: fact for gate, fact in self.arguments.items() if fact[0] <= position},
             {node: fact for node, fact in self.results.items() if fact[0] <= position},
             [fact for fact in self.children if fact[0] <= position],
@@ -71,14 +71,12 @@ def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
     """The summary of one activation, from its summaries for consecutive segments of events."""
     if len(parts) == 1:
         return parts[0]
-    opened, number = next(
-        ((part.open_position, part.number) for part in parts if part.open_position is not None), (None, 0)
-    )
+    opened = next((part.open_position for part in parts if part.open_position is not None), None)
     arguments = {gate: fact for part in reversed(parts) for gate, fact in part.arguments.items()}
     results = {node: fact for part in parts for node, fact in part.results.items()}
     children = list(chain.from_iterable(part.children for part in parts))
     computations = list(chain.from_iterable(part.computations for part in parts))
-    return ActivationSummary(parts[0].tag, opened, number, arguments, results, children, computations)
+    return ActivationSummary(parts[0].tag, opened, 0, arguments, results, children, computations)
 
 
 class RunIndexSegment:
@@ -96,9 +94,9 @@ class RunIndexSegment:
     ) -> None:
         self.gates = gates
         self.initial_open_count = open_count
-        """The number of activations that had opened before."""
+        """In the first segment, the number of activations that are open at its start."""
         self.open_positions = array("q")
-        """The positions at which the others opened."""
+        """The positions at which activations opened in these events."""
         self.start = self.end = start
         self.base_state = base_state
         self.shared_segments = tuple(shared_segments)
@@ -148,7 +146,7 @@ class RunIndexSegment:
                 if token.tag.parent is not None and self._is_opening(token.tag):
                     summary.open_position = self.end
                     self.open_positions.append(self.end)
-                    summary.number = self.initial_open_count + len(self.open_positions)
+                    summary.number = len(self.open_positions)
                     self._activation(token.tag.parent).children.append((self.end, token.tag))
             summary.arguments.setdefault(token.node, (self.end, token.value))
 
@@ -176,36 +174,57 @@ def base_segment(history: History) -> RunIndexSegment:
     visible = history.graph.arguments[history.graph.hidden_count :]
     pairs = enumerate(zip(visible, history.arguments, strict=False))
     arguments: dict[Gate, tuple[int, Value]] = {RootArgument(at): (0, value) for at, (_, value) in pairs}
-    segment.activations[ROOT] = ActivationSummary(ROOT, 0, 0 if history.base else 1, arguments)
+    segment.activations[ROOT] = ActivationSummary(ROOT, 0, 0, arguments)
     return segment
 
 
 class RunIndex:
     """The index of the known events of one run."""
 
-    def __init__(self, history: History, last: RunIndexSegment | None = None) -> None:
+    def __init__(
+        self,
+        history: History,
+        last: RunIndexSegment | None = None,
+        revealed_segments: tuple[tuple[RunIndexSegment, int], ...] = (),
+    ) -> None:
         self._own_segment = base_segment(history) if last is None else last
+        self._revealed_segments = revealed_segments
+        """The segments of events that became known after later ones, each with the position at which the next one
+        begins. They come before those that the last segment shares."""
         self._match_cache: tuple[object, array[int], int] = (None, array("q"), 0)
 
     def fork(self, history: History) -> RunIndex:
         """The index of a fork of this run, shared up to the fork."""
-        start, own = history.fork_position, self._own_segment
-        past = tuple((part, min(end, start)) for part, end in own.segments() if part.start <= start)
+        start = history.fork_position
+        past = tuple((part, min(end, start)) for part, end in self._segments() if part.start <= start)
         in_wave = self._count_wave_firings(start)
-        last, end = past[-1]
-        opened = last.initial_open_count + bisect_right(last.open_positions, end)
-        return RunIndex(history, RunIndexSegment(self.gates, start, past, in_wave, own.base_state, opened))
+        return RunIndex(history, RunIndexSegment(self.gates, start, past, in_wave, self._first_segment.base_state))
+
+    def extend_back(self, history: History) -> RunIndex:
+        """The index of the same run, of which earlier events are known, too."""
+        revealed = base_segment(history), self._first_segment.start
+        return RunIndex(history, self._own_segment, (revealed, *self._revealed_segments))
 
     def catch_up(self, history: History) -> None:
-        """Index the new events. If interrupted, the next call continues."""
-        last = self._own_segment
+        """Index the events that are not indexed yet. If interrupted, the next call continues."""
         with interrupt_between_steps() as interrupt:
-            for number in range(last.end, len(history)):
-                last.add(history.graph, history[number])
-                if last.end % LONG_HISTORY == 0:
-                    freeze_objects(last)
-                if interrupt.is_requested:
-                    raise KeyboardInterrupt
+            for segment, end in (*self._revealed_segments, (self._own_segment, len(history))):
+                if segment.end == end:
+                    continue
+                for event in history[segment.end : end]:
+                    segment.add(history.graph, event)
+                    if segment.end % LONG_HISTORY == 0:
+                        freeze_objects(segment)
+                    if interrupt.is_requested:
+                        raise KeyboardInterrupt
+
+    def _segments(self) -> Iterator[tuple[RunIndexSegment, int]]:
+        """All segments, each with its end."""
+        return chain(self._revealed_segments, self._own_segment.segments())
+
+    @property
+    def _first_segment(self) -> RunIndexSegment:
+        return next(self._segments())[0]
 
     @property
     def gates(self) -> Gates:
@@ -233,16 +252,16 @@ class RunIndex:
         return self._own_segment.wave_firings
 
     def _concatenate(self, numbers: Callable[[RunIndexSegment], EventNumbers]) -> EventNumbers:
-        if not self._own_segment.shared_segments:
+        if not (self._revealed_segments or self._own_segment.shared_segments):
             return numbers(self._own_segment)
-        parts = ((numbers(part), end) for part, end in self._own_segment.segments())
+        parts = ((numbers(part), end) for part, end in self._segments())
         return list(chain.from_iterable(part[: bisect_left(part, end)] for part, end in parts))
 
     def waves(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """The completed waves as two columns: the event that ends each, and the number of its firings."""
         columns = [
             np.stack([np.asarray(part.wave_ends[:count]), np.asarray(part.wave_sizes[:count])])
-            for part, end in self._own_segment.segments()
+            for part, end in self._segments()
             for count in [bisect_left(part.wave_ends, end)]
         ]
         return np.concatenate(columns, axis=1)
@@ -251,9 +270,9 @@ class RunIndex:
         """The number of firings, up to a position, in the wave that is current there."""
         ends = self.wave_ends
         complete_count = bisect_left(ends, position)
-        first, _ = next(self._own_segment.segments())
+        first = self._first_segment
         start = ends[complete_count - 1] + 1 if complete_count else first.start
-        nodes = {node for part, _ in self._own_segment.segments() for node in part.firings}
+        nodes = {node for part, _ in self._segments() for node in part.firings}
         firings = sum(
             bisect_left(positions, position) - bisect_left(positions, start) for positions in map(self.firings, nodes)
         )
@@ -261,11 +280,11 @@ class RunIndex:
 
     def activation(self, tag: Tag) -> ActivationSummary:
         """The summary of an activation."""
-        parts, state = list[ActivationSummary](), self._own_segment.base_state
+        parts, state = list[ActivationSummary](), self._first_segment.base_state
         if state is not None and (record := state.records.get(tag)) is not None:  # it was open at the first known event
             children = [(state.steps, child) for child in record.child_tags.values()]
             parts.append(ActivationSummary(tag, None, children=children))
-        for segment, end in self._own_segment.segments():
+        for segment, end in self._segments():
             if (part := segment.activations.get(tag)) is not None:
                 parts.append(part if segment is self._own_segment else part.as_of(end))
         return merge_summaries(parts or [ActivationSummary(tag)])
@@ -273,17 +292,19 @@ class RunIndex:
     def number_activation(self, tag: Tag) -> int:
         """The number of an activation in the order in which they open, from 1 on; those that were open at the first
         known event come first. 0 if it has not opened."""
-        for segment, end in self._own_segment.segments():
+        count = self._first_segment.initial_open_count
+        for segment, end in self._segments():
             part = segment.activations.get(tag)
             if part is not None and part.number and (part.open_position or 0) <= end:
-                return part.number
+                return count + part.number
+            count += bisect_right(segment.open_positions, end)
         return self._base_numbers.get(tag, 0)
 
     @cached_property
     def _base_numbers(self) -> dict[Tag, int]:
         """The numbers of the activations that were open at the first known event."""
-        state = self._own_segment.base_state
-        return {} if state is None else {tag: number for number, tag in enumerate(state.records, 1)}
+        state = self._first_segment.base_state
+        return {ROOT: 1} if state is None else {tag: number for number, tag in enumerate(state.records, 1)}
 
     def find_matching(self, history: History, condition: str, root: Tag | None) -> EventNumbers:
         """The numbers of the known events under the tag `root` for which a condition holds; None is any tag, and the

@@ -253,7 +253,7 @@ def continue_command(session: Session, words: CommandArguments) -> CommandResult
 @step_commands.register("reverse", key="C", help="back to the previous hit of a breakpoint", reverse="continue")
 def reverse(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
-    reveal_past(session)
+    reveal_past(session, is_search=True)
     stops, history = session.run.breakpoints.compile_all(session.snapshot.breakpoints), session.history
     if history.back() is not None and history.back_to(stops) is not None:
         history.forward()

@@ -132,6 +132,11 @@ class FastRun:
         """The number of open activations and live tokens: the data that exporting the state must read."""
         return int(self.store.registers[Register.OPEN_ACTIVATIONS]) + self.store.live_tokens
 
+    @property
+    def wave_count(self) -> int:
+        """The number of completed waves."""
+        return int(self.store.registers[Register.WAVES])
+
     def meter(self, state: State) -> Meter:
         """The statistics so far, as a meter that continues with this state of the reference machine."""
         return export_meter(self.store, state)

@@ -245,7 +245,7 @@ def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Va
 
 
 def export_state(store: TokenStore, host: HostFirings, state: State) -> State:
-    """Fill a state of the same graph and options with the machine's state."""
+    """Fill a state of the same graph and options with the machine's state, which it shares nothing with."""
     r, image = store.registers, store.image
     tags = frame_tags(store)
     records = activation_records(store, state, tags)
@@ -260,11 +260,12 @@ def export_state(store: TokenStore, host: HostFirings, state: State) -> State:
         for tokens in block.deferred_reads.values():
             for token in tokens:
                 state.records[token.tag].token_count += 1
+    state.throttled_tokens = {}
     for step, token in throttled_tokens(store, tags):
         state.throttled_tokens[token.tag] = (*state.throttled_tokens.get(token.tag, ()), (step, token))
         state.records[token.tag].token_count += 1
-    state.cells = host.cells
-    state.results, state.trap_events = result_values(store), host.traps
+    state.cells = host.cells.fork()
+    state.results, state.trap_events = result_values(store), list(host.traps)
     state.firings_by_node = store.firing_counts.tolist()
     sites = zip(image.site_list, store.opened_counts.tolist(), strict=True)
     state.activations_by_site = {site: count for site, count in sites if count}

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest import MonkeyPatch
 from support.laws.history_laws import state_fields
+from support.laws.session_laws import index_violations
 from support.observe.event_bits import bits
 from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
@@ -279,6 +280,7 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
                 forwarded.execute("undo")
                 forwarded.execute("redo")
             yield from same_session(forwarded, full, f"{line} from {stood}")
+            yield from index_violations(forwarded.run, f"{line} from {stood}")
 
 
 def same_session(forwarded: Session, full: Session, line: str) -> Iterator[str]:

@@ -24,7 +24,7 @@ from tagloom.tui.panes.tokens import flight_page, tags_page, waiting_page
 from tagloom.tui.session.activation_mark import mark_activation
 from tagloom.tui.session.call_frame import find_call_frame
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.run import RunBreakpoints
+from tagloom.tui.session.run import RunBreakpoints, SessionRun
 from tagloom.tui.session.run_index import ActivationSummary, RunIndex
 from tagloom.tui.session.session import Session
 from tagloom.tui.session.step_commands import ActivationScope, current_scope, scope_of
@@ -232,12 +232,7 @@ def known_violations(session: Session, line: str) -> Iterator[str]:
     """The known events of the current run, some of which belong to other runs, give the same answers as a fresh index
     of them."""
     run, points = session.run, session.snapshot.breakpoints
-    run.index.catch_up(run.history)
-    fresh = RunIndex(run.history)
-    fresh.catch_up(run.history)
-    for what, tell in INDEX_QUERIES.items():
-        if tell(run.index, run.history) != tell(fresh, run.history):
-            yield f"after {line}, other {what} of {run.history} are known than happened"
+    yield from index_violations(run, line)
     for point in points:
         hits = [
             stops.hits(points, point.number, run.history)
@@ -245,6 +240,16 @@ def known_violations(session: Session, line: str) -> Iterator[str]:
         ]
         if hits[0] != hits[1]:
             yield f"after {line}, breakpoint {point} has {hits[0]} hits in {run.history}, and not {hits[1]}"
+
+
+def index_violations(run: SessionRun, line: str) -> Iterator[str]:
+    """The index of a run gives the same answers as a fresh one."""
+    run.index.catch_up(run.history)
+    fresh = RunIndex(run.history)
+    fresh.catch_up(run.history)
+    for what, tell in INDEX_QUERIES.items():
+        if tell(run.index, run.history) != tell(fresh, run.history):
+            yield f"after {line}, other {what} of {run.history} are known than happened"
 
 
 def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str]:
@@ -263,8 +268,14 @@ def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str
 
 INDEX_QUERIES: dict[str, Callable[[RunIndex, History], Any]] = {
     "firings": lambda known, history: [list(known.firings(node)) for node in range(len(history.graph.nodes))],
-    "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.wave_firings),
+    "ends of waves": lambda known, history: (list(known.wave_ends), known.waves()[0].tolist()),
+    "waves": lambda known, history: (
+        (known.waves()[1].tolist(), known.wave_firings)
+        if history.schedule == "waves" or not history.base
+        else "of the first, only some of the firings are known"
+    ),
     "traps": lambda known, history: list(known.traps),
+    "numbers": lambda known, history: [known.number_activation(event.token.tag) for event in history],
     "activations": lambda known, history: [
         _activation(known.activation(tag))
         for tag in {token.tag for event in history for token in (event.token, *event.sent)}

@@ -57,7 +57,7 @@ def test_goto_a_far_event() -> None:
     assert "known from 380,000 on" in build_timeline(session, 80, 2).subtitle
     assert "381,000" in reply_lines(session, "goto 381000") and session.history is history
     reply_lines(session, "event-back")
-    assert history.base == 360_000 and "380,999" in reply_lines(session, "where")
+    assert history.base == 375_000 and "380,999" in reply_lines(session, "where")
     reply_lines(session, "goto 300000")
     assert history.base == 280_000 and session.history is history and len(history) == 400_001
     reply_lines(session, "start")
