@@ -39,8 +39,8 @@ class AnswerList(tuple[Item, ...]):
 
 
 class HistoryCursorLike(Protocol):
-    """A position in a history: `position` events have happened, `state` is the state after them, and `[number]` is an
-    event."""
+    """A position in a history: `position` events have happened, `state` is the state after them, and a slice has events
+    by number."""
 
     state: State
     position: int
@@ -49,7 +49,7 @@ class HistoryCursorLike(Protocol):
     def edits(self) -> Sequence[tuple[int, TokenEdit]]:
         """The edited tokens, each with the number of events before the edit."""
 
-    def __getitem__(self, number: int) -> Event: ...
+    def __getitem__(self, numbers: slice, /) -> Sequence[Event]: ...
 
 
 class HasQueries(Protocol):
