@@ -276,12 +276,13 @@ def to_signed(word: int) -> int:
     return word - 2**64 if word >= 2**63 else word
 
 
-def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
+def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None, *, has_own_words: bool = False) -> Image:
     """Build the image of a graph that keeps the rules; `bounds`, unless None, override the k-bounds of its loops.
 
-    Raises Usage if the graph is too large for this form.
+    Of two operands of a node only one waits, so they share a word; with `has_own_words` they do not, for a machine to
+    which both may come at once. Raises Usage if the graph is too large for this form.
     """
-    return _ImageBuilder(graph, bounds).build()
+    return _ImageBuilder(graph, bounds, has_own_words=has_own_words).build()
 
 
 _image_cache: LRUCache[tuple[int, tuple[tuple[Site, int], ...]], Image] = LRUCache(64)
@@ -300,8 +301,8 @@ def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
 
 
 class _ImageBuilder:
-    def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None) -> None:
-        self.graph, self.bounds = graph, bounds
+    def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None, *, has_own_words: bool) -> None:
+        self.graph, self.bounds, self.has_own_words = graph, bounds, has_own_words
         self.contexts = ControlContexts(graph)
         self.sites: list[Site] = list(
             dict.fromkeys([ENVIRONMENT, *(n.site for n in graph.nodes if n.site is not None)])
@@ -428,11 +429,10 @@ class _ImageBuilder:
         clear_end = word
         for number in members:
             waits = self.waiting_ports(number)
+            is_shared = len(waits) == 2 and not self.has_own_words
             for position, port in enumerate(waits):
-                ports[self._port_number(number, port), PortColumn.OPERAND_WORD] = (
-                    word if len(waits) == 2 else word + position
-                )
-            word += {0: 0, 2: 1}.get(len(waits), len(waits))
+                ports[self._port_number(number, port), PortColumn.OPERAND_WORD] = word if is_shared else word + position
+            word += 1 if is_shared else len(waits)
         return round_up_to_cache_line(word), clear_end
 
     def count_senders(self, node: GraphNode) -> int:

@@ -1,4 +1,4 @@
-"""The kernels of a wave, compiled from the source of `wave_kernels` and from `compute`, `cast` and `traps`, which
+"""The kernel of a wave, compiled from the source of `wave_kernels` and from `compute`, `cast` and `traps`, which
 `opcode_source` generates from the same table of opcodes as `fast`.
 
 Only the library behind `math` differs: the C library in the reference and in `fast`, CUDA's libdevice on a GPU. There
@@ -145,10 +145,10 @@ def device_globals(function: FunctionType) -> dict[str, Any]:
 _COMPILED_MARK = "# Compiled from here on.\n"
 _ENUMS = int_enums(image, opcode, layout, wave_kernels)
 _IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
-_PASSES_CONSTANTS = "SENT_ROW", "WAITING_ROW", "TOKENS_PER_THREAD", "CONFLICT_FLAG", "TRAP_FLAG"
+_BLOCK_CONSTANTS = "BLOCK_COUNTERS", "BLOCK_TOTALS"
 _CONSTANTS = {
     **{name: getattr(image, name) for name in _IMAGE_CONSTANTS},
-    **{name: getattr(wave_kernels, name) for name in _PASSES_CONSTANTS},
+    **{name: getattr(wave_kernels, name) for name in _BLOCK_CONSTANTS},
     "FIRST_KERNEL": opcode.FIRST_KERNEL,
 }
 _PRELUDE = f"import {__name__} as called\nglobals().update(called.device_functions())"
@@ -159,7 +159,7 @@ _kernels: dict[str, Any] = {}
 def wave_source() -> str:
     """The source to compile. Names of columns become numbers, with which numba is faster."""
     body = Path(__file__).with_name("wave_kernels.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
-    body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", ""))
+    body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", "").replace(" -> Any", ""))
     numbers = (f"{name} = {number}" for name, number in _CONSTANTS.items())
     return "\n".join([f"# {describe_device()}", _PRELUDE, text(), *numbers, body])
 

@@ -47,7 +47,7 @@ from .device import (
     missing_requirement,
     numba_cuda,
     run_lock,
-    simulator_warnings_off,
+    simulator_settings,
 )
 from .element_map import ElementMap, MapOperand, find_element_map
 from .kernels import HEADER, INEXACT_OPS
@@ -222,7 +222,7 @@ class MapRun:
         """The results of the program, the limit that ended the run, or the event of the trap that did."""
         if self.depth < 1 + (self.count > 0):
             return depth_error(self.limits, "cuda", self.max_depth)
-        with simulator_warnings_off():
+        with simulator_settings():
             kernel = load_kernel(self.code, [*self.column_types(), *(type_.dtype for type_ in self.result_types)])
             with interrupt_between_steps() as interrupt:
                 monitor = LimitMonitor(self.limits.seconds, self.limits.bytes, interrupt)

@@ -1,8 +1,13 @@
-"""A run by waves: the arrays of a token store on a device, and the kernels that deliver one wave after another.
+"""A run by waves: the arrays of a token store on a device, and batches of waves that the kernel delivers.
+
+The host issues the waves of a batch one after another and does not wait between them. How many tokens are in flight is
+known on the device only: after each wave the kernel checks whether the next one might exceed a limit or an array, and
+if so the remaining waves of the batch do nothing. So every wave is delivered completely or not at all.
 
 The store is the store of `fast`, so a run can be imported from the reference, inspected after every wave, and exported.
-If a wave traps, may exceed a limit, or does not fit on the device, `fast` continues the run from the start of that
-wave.
+The tokens of a wave have no order on the device. That decides nothing, except which firings come before a limit on
+firings, tokens or depth ends the run: `fast` makes such a run again from its start. If the device has no room for a
+wave, `fast` continues from before that wave.
 """
 
 from __future__ import annotations
@@ -20,13 +25,27 @@ import numpy.typing as npt
 from ....core.errors import Crash, TagloomError
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ...image.image import Image, NodeColumn, PortColumn, WordArray, build_image, is_boxed
+from ....core.tag import ROOT, Tag
+from ...image.image import (
+    LOW_BITS,
+    PORT_BITS,
+    PORT_MASK,
+    FrameHeader,
+    Image,
+    NodeColumn,
+    PortColumn,
+    WordArray,
+    build_image,
+    is_boxed,
+)
 from ...image.opcodes import Opcode
+from ...machine.event import Event, Token
 from ...machine.state import State
 from ...outcome.outcome import Outcome
+from ..fast.host_firings import HostDelivery
 from ..fast.layout import MachineOption, Register
 from ..fast.run import FastRun, RunMonitor
-from ..fast.store import aligned_words, next_power_of_two
+from ..fast.store import TokenStore, aligned_words, next_power_of_two
 from ..interrupt import interrupt_between_steps
 from ..jit.cache import show_compiling
 from ..limits import Limits, external_limit_error, resident_memory, resolve_limits
@@ -34,22 +53,24 @@ from ..reference import admit_arguments, first_state
 from .device import (
     allocate,
     free_bytes,
-    launch,
+    grid_blocks,
+    launch_blocks,
+    max_threads,
     missing_requirement,
     numba_cuda,
     run_lock,
-    simulator_warnings_off,
+    simulator_settings,
 )
 from .kernels import load_wave_kernels
-from .wave_kernels import TOKENS_PER_THREAD, WaveColumn
+from .wave_kernels import Control, WaveStop, wave_stop
 
-_STORE_ARRAYS = {
-    "r": "registers",
-    "counts": "firing_counts",
-    "opened_counts": "opened_counts",
-    "results": "result_words",
-    "dropped_tags": "dropped_tags",
-}
+BATCH_WAVES = 16
+"""The number of waves that are issued at a time."""
+TRAP_ROWS = 4096
+"""The most traps of a run that the device records."""
+_SMALL_BYTES = 2**26
+"""Arrays that together have at most this size grow by a factor of 16, larger ones by a factor of 2."""
+_STORE_ARRAYS = {"r": "registers", "results": "result_words", "dropped_tags": "dropped_tags"}
 """The arrays of the store that kernels change and that do not grow, by their names in the kernels."""
 
 
@@ -58,34 +79,41 @@ class WaveRun:
 
     def __init__(self, state: State, limits: Limits) -> None:
         """Import a run from the reference machine, between two waves."""
-        self.fallback = FastRun(state, "waves", until="quiet", limits=limits)
-        self._limits = limits
+        self._first_state, self._limits = state, limits
+        image = build_image(state.graph, has_own_words=True)
+        self.fallback = FastRun(state, "waves", until="quiet", limits=limits, image=image)
         self._device_arrays: dict[str, Any] = {}
         """The arrays on the device, by name; empty while the arrays of the store are current."""
-        with simulator_warnings_off(), show_compiling("the kernels of a wave"):
+        self._control = np.zeros(len(Control), np.int64)
+        """The words of `control` after the last batch."""
+        with simulator_settings(), show_compiling("the kernels of a wave"):
             self._kernels = load_wave_kernels(self._warm_up)
 
-    def run_wave(self) -> bool:
-        """Deliver all tokens in flight, at least one. Returns False and changes nothing if a firing traps or the device
-        has no room."""
-        store = self.fallback.store
-        n = int(store.registers[Register.FLIGHT_LENGTH])
-        with simulator_warnings_off():
+    def run_waves(self, count: int) -> WaveStop:
+        """Deliver up to this number of waves, as long as tokens are in flight; returns why no further one may begin.
+        Without room on the device, none is delivered, and the reason is FULL."""
+        registers = self.fallback.store.registers
+        n = int(registers[Register.FLIGHT_LENGTH])
+        with simulator_settings():
             try:
-                self._grow(self._missing_arrays(n))
+                self._make_room(n)
             except MemoryError:
-                return False
-            arrays = self._device_arrays
-            self.launch_firing(n, arrays)
-            has_conflict, has_trap = arrays["flags"].copy_to_host().tolist()
-            if has_conflict:
-                raise Crash("the machine failed on a valid graph", where=store.image.graph.name)
-            if has_trap:
-                self.launch_undo(n, arrays)
-                return False
-            self.launch_send(n, arrays)
-        arrays["r"].copy_to_host(store.registers)
-        return True
+                return WaveStop.FULL
+            arrays, control = self._device_arrays, self._control
+            control[Control.STOP] = wave_stop(registers, control)
+            if control[Control.STOP]:
+                return WaveStop(int(control[Control.STOP]))
+            arrays["control"].copy_to_device(control)
+            blocks = grid_blocks(n << 2)
+            for _ in range(count):
+                self.launch_wave(blocks, arrays)
+            arrays["control"].copy_to_host(control)
+            arrays["r"].copy_to_host(registers)
+        if control[Control.CONFLICTS]:
+            raise Crash("the machine failed on a valid graph", where=self.fallback.store.image.graph.name)
+        if control[Control.TRAPS] > TRAP_ROWS:
+            return WaveStop.LIMIT
+        return WaveStop.NONE
 
     def state(self) -> State:
         """The current state, exported to the reference machine."""
@@ -95,48 +123,63 @@ class WaveRun:
 
     def run_to_end(self) -> TagloomError | None:
         """Run to the end; returns the error that ended the run, if any."""
-        store, registers = self.fallback.store, self.fallback.store.registers
-        start_time = time.monotonic()
+        store, start_time = self.fallback.store, time.monotonic()
         with interrupt_between_steps() as interrupt:
-            exceeded_limit = self._run_waves(RunMonitor(self._limits, interrupt))
+            ending = self._run_batches(RunMonitor(self._limits, interrupt))
+            if ending is WaveStop.LIMIT:
+                return self._run_again(start_time)
             self._copy_back()
             store.sweep()
-            if registers[Register.FLIGHT_LENGTH] and interrupt.acknowledge():
-                exceeded_limit = "interrupt"
-        if exceeded_limit is not None:
-            return external_limit_error(exceeded_limit, self._limits)
+            if store.registers[Register.FLIGHT_LENGTH] and interrupt.acknowledge():
+                ending = "interrupt"
+        if isinstance(ending, str):
+            return external_limit_error(ending, self._limits)
+        if not store.registers[Register.FLIGHT_LENGTH]:
+            return None
+        if self._limits.tokens is not None:  # their order decides how many there are at once
+            return self._run_again(start_time)
         self.fallback.elapsed = time.monotonic() - start_time
-        return self.fallback.resume() if registers[Register.FLIGHT_LENGTH] else None
+        error = self.fallback.resume()
+        is_exact = getattr(error, "limit", None) not in ("firings", "depth")
+        return error if is_exact else self._run_again(start_time)
 
     def outcome(self, stop_error: TagloomError | None, structure: TreeDef) -> Outcome:
         """The outcome of the run; `stopped` is the error that ended it, if any."""
         return replace(self.fallback.outcome(stop_error, structure), engine="cuda")
 
-    def _run_waves(self, monitor: RunMonitor) -> str | None:
-        """Run waves until the run is over, a wave traps or a limit is near; returns the external limit that was
-        exceeded before that, if any."""
-        store = self.fallback.store
-        while store.registers[Register.FLIGHT_LENGTH]:
+    def _run_batches(self, monitor: RunMonitor) -> WaveStop | str:
+        """Run waves until the run is over, a limit is near or the device is full; returns the reason, or the external
+        limit that was exceeded before that."""
+        store, stop = self.fallback.store, WaveStop.NONE
+        while store.registers[Register.FLIGHT_LENGTH] and stop is WaveStop.NONE:
             exceeded_limit = monitor.exceeded_limit(store)
             if exceeded_limit is not None:
                 return exceeded_limit
-            if self.is_near_limit() or not self.run_wave():
-                return monitor.exceeded_limit(store)
-        return None
+            stop = self.run_waves(BATCH_WAVES)
+        return monitor.exceeded_limit(store) or stop
 
-    def is_near_limit(self) -> bool:
-        """Whether the next wave might exceed a limit or the memory of the device."""
-        store, limits = self.fallback.store, self._limits
-        r, n = store.registers, int(store.registers[Register.FLIGHT_LENGTH])
-        tokens = store.live_tokens + n * store.image.max_fanout
-        if (
-            r[Register.FIRINGS] + n > limits.max_firings
-            or tokens > limits.max_tokens
-            or r[Register.DEEPEST_TAG] >= store.options[MachineOption.DEPTH_LIMIT]
-        ):
-            return True
-        shapes = self._missing_arrays(n)
-        return bool(shapes) and not self._has_room(shapes)
+    def _run_again(self, start_time: float) -> TagloomError | None:
+        """Run on `fast` from the start, in the seconds that are left."""
+        self._device_arrays = {}
+        self.fallback = FastRun(
+            self._first_state, "waves", until="quiet", limits=self._limits, elapsed=time.monotonic() - start_time
+        )
+        return self.fallback.resume()
+
+    # Arrays on the device
+
+    def _make_room(self, n: int) -> None:
+        """Make room for at least one wave of `n` tokens. Raises MemoryError, with nothing changed, if there is none."""
+        required_shapes = dict(self._required_shapes(n, 1))
+        if not required_shapes:
+            return
+        used_bytes = sum(array.nbytes for array in self._device_arrays.values())
+        shapes = dict(self._required_shapes(n, 16 if used_bytes < _SMALL_BYTES else 2))
+        if not self._has_room(shapes):
+            shapes = required_shapes
+            if not self._has_room(shapes):
+                raise MemoryError
+        self._grow(shapes)
 
     def _has_room(self, shapes: dict[str, tuple[int, ...]]) -> bool:
         """Whether arrays of these shapes fit on the device and into the limit on bytes, which counts the memory of host
@@ -145,159 +188,156 @@ class WaveRun:
         used_bytes = sum(array.nbytes for array in self._device_arrays.values())
         return resident_memory() + used_bytes + new_bytes <= self._limits.bytes and new_bytes <= free_bytes()
 
-    def _missing_arrays(self, n: int) -> dict[str, tuple[int, ...]]:
-        """The shapes of the arrays that the next wave needs, and that are missing on the device or too small: twice the
-        required size, if there is room."""
-        required_shapes = dict(self._required_shapes(n, 1))
-        if not required_shapes:  # as for nearly all waves
-            return required_shapes
-        doubled_shapes = dict(self._required_shapes(n, 2))
-        return doubled_shapes if self._has_room(doubled_shapes) else required_shapes
-
     def _required_shapes(self, n: int, factor: int) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The shapes of the missing arrays for a wave of `n` tokens, with `factor` times the required size."""
         store, on_device = self.fallback.store, self._device_arrays
         r, image = store.registers, store.image
-        arrays: dict[str, Any] = on_device or self._host_arrays()
-        if (tokens := n * (image.max_fanout + 1)) > len(arrays["ring"]) or not on_device:
-            tokens = next_power_of_two(max(tokens, len(arrays["ring"])))
-            yield from {"ring": (tokens, 2), "work": (len(WaveColumn), tokens), "sums": (2, tokens)}.items()
-            yield "totals", (2, share_count(tokens))
-        if (words := int(r[Register.MEMORY_TOP]) + n * image.largest_frame) > len(arrays["mem"]) or not on_device:
-            words = factor * words if on_device else max(words, len(arrays["mem"]))
-            yield from {"mem": (words,), "latest": (words,)}.items()
-        if (waves := int(r[Register.WAVES]) + 1) > len(arrays["profile"]) or not on_device:
-            yield "profile", (max(factor * waves, len(arrays["profile"])), 2)
+        if not on_device or n * image.max_fanout > on_device["flight"].shape[2]:
+            yield "flight", (2, 2, factor * n * image.max_fanout)
+        if not on_device or r[Register.MEMORY_TOP] + n * image.largest_frame > len(on_device["mem"]):
+            yield "mem", (factor * (int(r[Register.MEMORY_TOP]) + n * image.largest_frame),)
+        if not on_device or r[Register.WAVES] >= len(on_device["profile"]):
+            yield "profile", (factor * (int(r[Register.WAVES]) + BATCH_WAVES), 2)
 
     def _grow(self, shapes: dict[str, tuple[int, ...]]) -> None:
         """Allocate arrays of these shapes and copy the data; raises MemoryError, with nothing changed, if the device
         has no room."""
-        if not shapes:
-            return
-        r = self.fallback.store.registers
+        store, to_device = self.fallback.store, numba_cuda().to_device
         arrays = {name: allocate(shape, dtype_of(name)) for name, shape in shapes.items()}
-        source = self._device_arrays or self._host_arrays()
+        if self._device_arrays:
+            source = {name: self._device_arrays[name] for name in shapes}
+        else:
+            source = {"flight": self._host_flight(), "mem": store.memory, "profile": store.profile}
+            self._device_arrays = {name: to_device(array) for name, array in self._fixed_arrays().items()}
         for name, array in arrays.items():
-            for offset, part in live_parts(name, source.get(name), r):
-                array[offset : offset + len(part)].copy_to_device(part)
-        if "ring" in arrays:
-            r[Register.FLIGHT_HEAD] = 0
-        if not self._device_arrays:
-            self._device_arrays = {name: numba_cuda().to_device(array) for name, array in self._fixed_arrays().items()}
+            copy_live_parts(name, source[name], array, store.registers)
         self._device_arrays |= arrays
-        self._device_arrays["r"].copy_to_device(r)
+        self._control[[Control.FLIGHT_ROOM, Control.MEMORY_ROOM, Control.PROFILE_ROOM]] = (
+            self._device_arrays["flight"].shape[2],
+            len(self._device_arrays["mem"]),
+            len(self._device_arrays["profile"]),
+        )
 
-    def _host_arrays(self) -> dict[str, Any]:
-        """The arrays of the store that grow, by their names in the kernels."""
+    def _host_flight(self) -> npt.NDArray[np.int64]:
+        """The tokens in flight, in the half of a `flight` from which the next wave takes them."""
         store = self.fallback.store
-        latest = np.zeros_like(store.memory)
-        return {"ring": store.ring, "mem": store.memory, "latest": latest, "profile": store.profile}
+        r = store.registers
+        slots = np.arange(r[Register.FLIGHT_LENGTH]) + r[Register.FLIGHT_HEAD] & len(store.ring) - 1
+        return np.stack([store.ring[slots].T] * 2)
 
     def _fixed_arrays(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays that do not grow."""
-        store, image = self.fallback.store, self.fallback.store.image
+        store, image, options = self.fallback.store, self.fallback.store.image, self.fallback.store.options
+        self._control[[Control.FIRING_LIMIT, Control.TOKEN_LIMIT, Control.DEPTH_LIMIT]] = options[
+            [MachineOption.FIRING_LIMIT, MachineOption.TOKEN_LIMIT, MachineOption.DEPTH_LIMIT]
+        ]
+        self._control[[Control.FAN_OUT, Control.LARGEST_FRAME]] = image.max_fanout, image.largest_frame
+        self._control[Control.TRAPS] = 0
         arrays = {name: getattr(store, attribute) for name, attribute in _STORE_ARRAYS.items()}
         arrays |= {name: getattr(image, name) for name in ("nodes", "ports", "edges", "routes", "sites", "scopes")}
         return arrays | {
-            "codes": store.codes,
-            "match_words": first_operand_words(image),
-            "flags": np.zeros(2, np.int64),
+            "control": self._control,
+            "counts": np.concatenate([store.firing_counts, store.opened_counts]),
+            "trap_rows": np.zeros((TRAP_ROWS, 2), np.int64),
+            "spares": np.zeros(max_threads(), np.int64),
         }
 
     def _copy_back(self) -> None:
         """Copy the arrays back into the store, whose arrays are current from here on."""
         if not self._device_arrays:
             return
-        store = self.fallback.store
+        store, device_arrays = self.fallback.store, self._device_arrays
         for name, attribute in _STORE_ARRAYS.items():
-            self._device_arrays[name].copy_to_host(getattr(store, attribute))
-        memory = aligned_words(len(self._device_arrays["mem"]))
-        ring, profile = (np.zeros(self._device_arrays[name].shape, dtype_of(name)) for name in ("ring", "profile"))
-        for name, array in (("mem", memory), ("ring", ring), ("profile", profile)):
-            if name != "mem" or store.registers[Register.OPEN_ACTIVATIONS]:  # closed frames are not needed
-                for offset, part in live_parts(name, self._device_arrays[name], store.registers):
-                    part.copy_to_host(array[offset : offset + len(part)])
+            device_arrays[name].copy_to_host(getattr(store, attribute))
+        counts = device_arrays["counts"].copy_to_host()
+        store.firing_counts[:], store.opened_counts[:] = np.split(counts, [len(store.firing_counts)])
+        trap_rows = device_arrays["trap_rows"][: self._control[Control.TRAPS]].copy_to_host()
+        memory, profile = aligned_words(len(device_arrays["mem"])), np.zeros(device_arrays["profile"].shape, np.int32)
+        if store.registers[Register.OPEN_ACTIVATIONS] or len(trap_rows):  # closed frames are not needed
+            copy_live_parts("mem", device_arrays["mem"], memory, store.registers)
+        copy_live_parts("profile", device_arrays["profile"], profile, store.registers)
+        flight = np.zeros(device_arrays["flight"].shape, np.int64)
+        copy_live_parts("flight", device_arrays["flight"], flight, store.registers)
+        ring = np.zeros((next_power_of_two(flight.shape[2]), 2), np.int64)
+        ring[: flight.shape[2]] = flight[store.registers[Register.WAVES] & 1].T
         store.adopt_arrays(memory, ring, profile)
+        self.fallback.host.traps += [self._trap_event(token, word) for token, word in trap_rows.tolist()]
         self._device_arrays = {}
 
+    def _trap_event(self, token: int, word: int) -> Event:
+        """The event of a firing that trapped, from the token that arrived last. Its partners are still in its frame,
+        which is not reused."""
+        store, host = self.fallback.store, self.fallback.host
+        port_index, frame = token & PORT_MASK, token >> PORT_BITS
+        number = int(store.image.ports[port_index, PortColumn.NODE])
+        port = port_index - store.image.first_port[number]
+        inputs, tag = host.with_operands(HostDelivery(number, port, frame, word, 0, ())).inputs, frame_tag(store, frame)
+        _, trap = host.rules[number].fire(inputs, tag)
+        if trap is None:
+            raise Crash("a firing trapped on the device, and not on the host", where=store.image.graph.name, got=inputs)
+        value = store.to_value(word, store.image.port_types[port_index])
+        return Event(Token(number, port, tag, value), 0, inputs, (), (), trap, (), False)
+
+    # Kernels
+
     def _warm_up(self, kernels: dict[str, Any]) -> None:
-        """Launch the kernels on an empty flight, on which they do nothing."""
+        """Launch the kernel on an empty flight, on which it does nothing."""
         self._kernels = kernels
         axes = {name: array.ndim for name, array in self._fixed_arrays().items()}
         axes |= {name: len(shape) for name, shape in self._required_shapes(1, 1)}
-        blank = {name: numba_cuda().to_device(np.zeros((64,) * n, dtype_of(name))) for name, n in axes.items()}
-        for launch_part in (self.launch_firing, self.launch_undo, self.launch_send):
-            launch_part(1, blank)
-        launch(kernels["sum_totals"], 2, blank["totals"], 0)
+        blank = {name: numba_cuda().to_device(np.zeros((32,) * n, dtype_of(name))) for name, n in axes.items()}
+        self.launch_wave(1, blank)
 
-    def launch_firing(self, n: int, d: dict[str, Any]) -> None:
-        """Launch the kernels of a wave up to `fire`, whose changes `undo` can revert."""
-        k, r, work, mem, sums, flags = self._kernels, d["r"], d["work"], d["mem"], d["sums"], d["flags"]
-        nodes, ports, ring, latest = d["nodes"], d["ports"], d["ring"], d["latest"]
-        launch(k["mark_arrivals"], n, r, work, mem, latest, ring, nodes, ports, d["match_words"], flags)
-        launch(k["select_firings"], n, r, work, mem, latest, ring, nodes, ports, d["match_words"], sums)
-        launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, d["codes"], d["routes"], sums, flags)
-
-    def launch_undo(self, n: int, d: dict[str, Any]) -> None:
-        """Launch `undo`, after `launch_firing`."""
-        launch(self._kernels["undo"], n, *(d[name] for name in ("r", "work", "mem", "nodes", "ports")))
-
-    def launch_send(self, n: int, d: dict[str, Any]) -> None:
-        """Launch the remaining kernels of a wave."""
-        k, r, work, mem, sums, image = self._kernels, d["r"], d["work"], d["mem"], d["sums"], self.fallback.store.image
-        nodes, ports, codes, ring, totals = d["nodes"], d["ports"], d["codes"], d["ring"], d["totals"]
-        scopes, ends = (
-            (d["sites"], d["scopes"], d["opened_counts"]),
-            (d["edges"], sums, totals, d["counts"], d["results"]),
-        )
-        launch(
-            k["open_activations"], n, r, work, mem, d["latest"], nodes, ports, codes, *scopes, int(image.header_words)
-        )
-        launch(k["sum_shares"], share_count(n), r, sums, totals)
-        if n > TOKENS_PER_THREAD:
-            launch(k["sum_totals"], 2, totals, share_count(n))
-        launch(k["send"], n, r, work, mem, ring, nodes, ports, codes, *ends)
-        launch(k["close_activations"], n, r, work, mem, d["dropped_tags"])
-        launch(k["advance_clock"], 1, r, sums, totals, d["profile"], len(ring) - 1)
+    def launch_wave(self, blocks: int, d: dict[str, Any]) -> None:
+        """Launch the kernel of a wave."""
+        arguments = [d[name] for name in _KERNEL_ARRAYS]
+        launch_blocks(self._kernels["deliver_wave"], blocks, *arguments, int(self.fallback.store.image.header_words))
 
 
-def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[tuple[int, Any]]:
-    """The parts of an array that are in use, each with its offset in a new array, whose ring begins with the flight."""
-    head, length, offset = int(registers[Register.FLIGHT_HEAD]), int(registers[Register.FLIGHT_LENGTH]), 0
-    parts: tuple[tuple[int, int], ...] = ()
-    if name == "ring":
-        first = min(length, len(array) - head)
-        parts = (head, first), (0, length - first)
-    elif name in ("mem", "latest"):
-        parts = ((0, int(registers[Register.MEMORY_TOP])),)
-    elif name == "profile":
-        parts = ((0, int(registers[Register.WAVES])),)
-    for begin, count in parts:
-        if count:
-            yield offset, array[begin : begin + count]
-        offset += count
+_KERNEL_ARRAYS = (
+    *("r", "control", "flight", "mem", "nodes", "ports", "edges", "routes", "sites", "scopes", "counts", "results"),
+    *("dropped_tags", "profile", "trap_rows", "spares"),
+)
+"""The arrays that `deliver_wave` takes, in their order."""
+
+
+def frame_tag(store: TokenStore, frame: int) -> Tag:
+    """The tag of an activation that is or was open. The iteration of a closed one is complemented."""
+    path = []
+    while parent := store.parent_of(frame):
+        iteration = int(store.memory[frame + FrameHeader.ITERATION])
+        path.append((store.image.site_list[store.site_of(frame)], max(iteration, ~iteration) >> LOW_BITS))
+        frame = parent
+    tag = ROOT
+    for site, iteration in reversed(path):
+        tag = tag.child(site, iteration)
+    return tag
+
+
+def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[Any]:
+    """The parts of an array that are in use, each contiguous."""
+    length, waves = registers[Register.FLIGHT_LENGTH], registers[Register.WAVES]
+    if name != "flight":
+        yield array[: registers[Register.MEMORY_TOP] if name == "mem" else waves]
+    else:
+        yield from (array[waves & 1, column, :length] for column in range(2))
+
+
+def copy_live_parts(name: str, source: Any, target: Any, registers: WordArray) -> None:
+    """Copy the parts of an array that are in use to another one. At least one of the two is on the device."""
+    for from_part, to_part in zip(
+        live_parts(name, source, registers), live_parts(name, target, registers), strict=True
+    ):
+        if isinstance(target, np.ndarray):
+            if from_part.size:
+                from_part.copy_to_host(to_part)
+        elif from_part.size:
+            to_part.copy_to_device(from_part)
 
 
 def dtype_of(name: str) -> np.dtype[Any]:
     """The dtype of the array with this name."""
     return np.dtype(np.int32 if name == "profile" else np.int64)
-
-
-def share_count(tokens: int) -> int:
-    """The number of threads that sum the counts of this number of tokens."""
-    return -(-tokens // TOKENS_PER_THREAD)
-
-
-def first_operand_words(image: Image) -> WordArray:
-    """For each node with several operands, the offset in the frame of its first operand, which no other node uses; 0
-    for other nodes."""
-    words = np.zeros(len(image.nodes), np.int64)
-    for row in image.ports.tolist():
-        if row[PortColumn.BIT]:
-            node, word = row[PortColumn.NODE], row[PortColumn.OPERAND_WORD]
-            words[node] = min(words[node], word) if words[node] else word
-    assert (words[image.nodes[:, NodeColumn.OPERAND_MASK] != 0] > 0).all()
-    return words
 
 
 def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:

@@ -1,21 +1,16 @@
-"""One wave as a sequence of kernels, mostly with one thread per token; numba compiles the source of this file.
+"""The source of the kernel that delivers a wave; `kernels` compiles it.
 
-    mark_arrivals      each token sets its bit, and the last token to arrive at each node in this wave is recorded
-    select_firings     that token fires its node if all operands have arrived; the others store their values in the
-                       frame
-    fire               firings compute their outputs, count the tokens that they send, and request new activations
-    undo               after a trap: restore the state before the wave, which `fast` then runs
-    open_activations   allocate the frames of new activations at the end of memory
-    sum_shares         prefix sums of sent tokens, which give their positions: each thread sums one share of tokens
-    sum_totals         prefix sums over the shares, one thread per row
-    send               write the tokens of the next flight, and update the counts of activations
-    close_activations  close activations in which nothing is pending, and their ancestors (S11)
-    advance_clock      update the registers and the profile, in one thread
+Nothing here depends on the order of threads and blocks, and no block waits for another. All threads of a block take a
+*tile* of tokens, one each, in two phases, between which the block reserves places for what it sends and memory for what
+it opens, with one atomic each. After its last tile a block adds its counts to those of the run, and the last block to
+do so advances the clock.
 
-A kernel reads only data that earlier kernels wrote, or reads atomically. The next flight has the order of the tokens
-that completed nodes: it equals the state of the reference under `waves` after the same number of steps.
+A thread that stores what another one reads in the same wave does so before a fence and an atomic, and the other reads
+it after its atomic and a fence. Counts of an activation are added in an order in which none is 0 before all is done:
+first an opened child to its parent, then what a firing sends to another activation, and its own tokens last.
 
-`kernels` compiles this source, with numbers for the names of columns and registers.
+The source is Python that numba can compile for a GPU. `kernels` joins this file and the generated functions of opcodes
+into one module, and puts numbers for the names of columns and registers.
 """
 
 # mypy: ignore-errors
@@ -41,46 +36,70 @@ from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
 from ..fast.layout import Register
 
 if TYPE_CHECKING:
-    from numba import cuda
+    from numba import cuda, int32, int64
 
     def compute(code: int, a: int, b: int, c: int) -> int: ...
     def cast(code: int, word: int) -> int: ...
     def traps(code: int, a: int, b: int) -> bool: ...
 
 
-class WaveColumn(IntEnum):
-    """The rows of `work`, in which the kernels of a wave pass on data about each token."""
+class Control(IntEnum):
+    """The words of `control`: the state of a batch of waves, and what bounds it."""
 
-    FRAME = 0
-    PORT = 1
-    FIRES = 2
-    OPENS = 3
-    """Whether the firing opens the activation that it sends to."""
-    TARGET = 4
-    """The frame that it sends to; 0 if another firing opens it and links it in the frame."""
-    FIRST_OUTPUT = 5
-    SECOND_OUTPUT = 6
-    FIRST_BEGIN = 7
-    """The first of the edges along which it sends output 0; then the end, and the same of output 1."""
-    FIRST_END = 8
-    SECOND_BEGIN = 9
-    SECOND_END = 10
+    STOP = 0
+    """Why the next wave must not begin, a WaveStop."""
+    NEXT_LENGTH = 1
+    """The number of tokens that the current wave has sent so far."""
+    FINISHED_BLOCKS = 2
+    """The number of blocks that have finished the current wave."""
+    CONFLICTS = 3
+    """The number of second tokens at a port, against S4: no valid graph has any."""
+    TRAPS = 4
+    """The number of traps, of which `trap_rows` has those for which there is room."""
+    FLIGHT_ROOM = 5
+    """The most tokens that a wave may send."""
+    MEMORY_ROOM = 6
+    """The size of memory."""
+    PROFILE_ROOM = 7
+    """The most waves."""
+    FIRING_LIMIT = 8
+    TOKEN_LIMIT = 9
+    DEPTH_LIMIT = 10
+    FAN_OUT = 11
+    LARGEST_FRAME = 12
 
 
-KERNELS = (
-    "mark_arrivals", "select_firings", "fire", "undo", "open_activations",
-    "sum_shares", "sum_totals", "send", "close_activations", "advance_clock",
-)  # fmt: skip
-SENT_ROW = 0
-"""The row of `sums` for the number of tokens sent."""
-WAITING_ROW = 1
-"""The row of `sums` for the change in the number of waiting tokens."""
-TOKENS_PER_THREAD = 256
-"""The number of tokens that a thread sums."""
-CONFLICT_FLAG = 0
-"""The entry of `flags` for a second token at a port, against S4: no valid graph sets it."""
-TRAP_FLAG = 1
-"""The entry of `flags` for a trap."""
+class WaveStop(IntEnum):
+    """Why no further wave may begin."""
+
+    NONE = 0
+    LIMIT = 1
+    """The next wave might exceed a limit."""
+    FULL = 2
+    """An array might be too small for the next wave."""
+
+
+class BlockTotal(IntEnum):
+    """The words that the threads of a block share."""
+
+    PLACES = 0
+    """What the tile needs so far: words for new frames in the high half, places for tokens in the low half."""
+    FIRST_PLACE = 1
+    """The first place in the next flight for the tokens of the tile."""
+    FIRST_WORD = 2
+    """The first word of memory for the frames of the tile."""
+    FIRINGS = 3
+    """The sums over the tiles of the block, from here on."""
+    WAITING = 4
+    OPEN_ACTIVATIONS = 5
+    DEEPEST_TAG = 6
+
+
+KERNELS = ("deliver_wave",)
+BLOCK_COUNTERS = 1024
+"""The counters of a block: for firings by node, then for opened activations by site. What has no counter there is added
+to the counts of the run at once."""
+BLOCK_TOTALS = len(BlockTotal)
 
 # Compiled from here on.
 FIRST_TRAPPING = first_trapping_opcode()
@@ -91,81 +110,66 @@ LAST_OPERAND = ~SCRATCH_WORD
 """The offset that stands for the operand that arrived last."""
 
 
+def wave_stop(r: Any, control: Any) -> Any:
+    """Why the next wave must not begin."""
+    n = r[Register.FLIGHT_LENGTH]
+    if (
+        r[Register.FIRINGS] + n > control[Control.FIRING_LIMIT]
+        or r[Register.WAITING] + n + n * control[Control.FAN_OUT] > control[Control.TOKEN_LIMIT]
+        or r[Register.DEEPEST_TAG] >= control[Control.DEPTH_LIMIT]
+    ):
+        return WaveStop.LIMIT
+    if (
+        n * control[Control.FAN_OUT] > control[Control.FLIGHT_ROOM]
+        or r[Register.MEMORY_TOP] + n * control[Control.LARGEST_FRAME] > control[Control.MEMORY_ROOM]
+        or r[Register.WAVES] >= control[Control.PROFILE_ROOM]
+    ):
+        return WaveStop.FULL
+    return WaveStop.NONE
+
+
 def operand(mem: Any, frame: Any, offset: Any, delivered: Any) -> Any:
-    """The word of an operand: `own` for the last one, else at an offset in the frame or, complemented, in memory."""
+    """The word of an operand: `delivered` for the last one, else at an offset in the frame or, complemented, in
+    memory."""
     if offset == LAST_OPERAND:
         return delivered
     return mem[~offset] if offset < 0 else mem[frame + offset]
 
 
-def mark_arrivals(
-    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, flags: Any
-):
-    """Set the bits of the tokens, and record the last arrival at each node with several operands in `latest`, as its
-    step number, at the word of the frame that `match_words` gives. Step numbers only grow, and a new frame is
-    cleared."""
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH]:
-        return
-    token = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 0]
-    frame, port = token >> PORT_BITS, token & PORT_MASK
+def arrive(control: Any, mem: Any, nodes: Any, ports: Any, frame: Any, port: Any, value: Any) -> Any:
+    """Set the bit of a token; returns whether its node has all operands then. Of several tokens that arrive in one
+    wave, that is so for the one whose atomic comes last."""
     number = ports[port, PortColumn.NODE]
     operand_mask, fired_bit = nodes[number, NodeColumn.OPERAND_MASK], nodes[number, NodeColumn.FIRED_BIT]
-    bit = ports[port, PortColumn.BIT] if operand_mask else fired_bit
+    bit = fired_bit
+    if operand_mask:
+        bit = ports[port, PortColumn.BIT]
+        mem[frame + ports[port, PortColumn.OPERAND_WORD]] = value
+        cuda.threadfence()
     old_bits = cuda.atomic.or_(mem, frame + nodes[number, NodeColumn.MASK_WORD], bit)
     if old_bits & (bit | fired_bit):
-        flags[CONFLICT_FLAG] = 1
-    if operand_mask:
-        cuda.atomic.max(latest, frame + match_words[number], r[Register.STEPS] + g + 1)
-    work[WaveColumn.FRAME, g] = frame
-    work[WaveColumn.PORT, g] = port
+        cuda.atomic.add(control, Control.CONFLICTS, 1)
+    if operand_mask == 0:
+        return True
+    if (old_bits | bit) & operand_mask != operand_mask:
+        return False
+    cuda.threadfence()
+    cuda.atomic.add(mem, frame + nodes[number, NodeColumn.MASK_WORD], fired_bit - operand_mask)
+    return True
 
 
-def select_firings(
-    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, sums: Any
-):
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH]:
-        return
-    frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
+def fire(mem: Any, nodes: Any, ports: Any, routes: Any, frame: Any, port: Any, value: Any) -> Any:
+    """Compute a firing: whether it traps, its two outputs, the spans of edges along which it sends them, and the frame
+    of the activation that it sends to; 0 if that must be opened."""
     number = ports[port, PortColumn.NODE]
-    operand_mask, fires = nodes[number, NodeColumn.OPERAND_MASK], 1
-    if operand_mask:
-        is_last = latest[frame + match_words[number]] == r[Register.STEPS] + g + 1
-        fires = 1 if is_last and mem[frame + nodes[number, NodeColumn.MASK_WORD]] & operand_mask == operand_mask else 0
-    if not fires:
-        mem[frame + ports[port, PortColumn.OPERAND_WORD]] = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
-    work[WaveColumn.FIRES, g] = fires
-    work[WaveColumn.OPENS, g] = 0
-    sums[SENT_ROW, g] = 0
-    sums[WAITING_ROW, g] = 1 - fires * nodes[number, NodeColumn.REQUIRED_TOKENS]
-
-
-def fire(
-    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, codes: Any, routes: Any, sums: Any,
-    flags: Any,
-):  # fmt: skip
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
-        return
-    frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
-    value = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
-    number = ports[port, PortColumn.NODE]
-    code, casts, child_word = codes[number], nodes[number, NodeColumn.CAST], nodes[number, NodeColumn.CHILD_WORD]
-    begin, end, begin_2, end_2, out_2 = (
-        nodes[number, NodeColumn.EDGES_BEGIN],
-        nodes[number, NodeColumn.SECOND_EDGES_BEGIN],
-        0,
-        0,
-        0,
-    )
-    target = frame
+    code, casts = nodes[number, NodeColumn.CODE], nodes[number, NodeColumn.CAST]
+    begin, end = nodes[number, NodeColumn.EDGES_BEGIN], nodes[number, NodeColumn.SECOND_EDGES_BEGIN]
+    begin_2, end_2, out_2, target = 0, 0, 0, frame
     out = operand(mem, frame, ports[port, PortColumn.OPERAND_0], value)
     if code >= FIRST_KERNEL:
         second = operand(mem, frame, ports[port, PortColumn.OPERAND_1], value)
         if code >= FIRST_TRAPPING and traps(code, out, second):
-            flags[TRAP_FLAG] = 1
-            return
+            return True, out, out_2, begin, begin, begin_2, end_2, target
         out = compute(code, out, second, operand(mem, frame, ports[port, PortColumn.OPERAND_2], value))
     if casts and (code >= FIRST_KERNEL or code == Opcode.PASS):
         out = cast(casts, out)
@@ -173,13 +177,8 @@ def fire(
         if operand(mem, frame, ports[port, PortColumn.OPERAND_1], value) == 0:
             begin, end = end, nodes[number, NodeColumn.EDGES_END]
     elif code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
+        child_word = nodes[number, NodeColumn.CHILD_WORD]
         target = mem[frame + child_word] if child_word else 0
-        if target == 0:
-            # Of the firings that send to the same new activation, one opens it.
-            step = r[Register.STEPS] + 1
-            work[WaveColumn.OPENS, g] = (
-                1 if not child_word or cuda.atomic.max(latest, frame + child_word, step) < step else 0
-            )
     elif code == Opcode.RETURN or code == Opcode.EXIT:
         target = mem[frame + FrameHeader.PARENT] >> LOW_BITS
         if code == Opcode.EXIT:
@@ -187,186 +186,191 @@ def fire(
             out_2 = mem[frame + FrameHeader.ITERATION] >> LOW_BITS
     if target:
         # S10: of the returns, only that of the site on top of the tag gets the token
-        site = mem[target + FrameHeader.PARENT] & LOW_MASK
         if nodes[number, NodeColumn.ROUTE] >= 0 and end > begin:
-            route = nodes[number, NodeColumn.ROUTE] + site
+            route = nodes[number, NodeColumn.ROUTE] + (mem[target + FrameHeader.PARENT] & LOW_MASK)
             begin, end = routes[route, 0], routes[route, 1]
         if nodes[number, NodeColumn.ROUTE_SECOND] >= 0 and end_2 > begin_2:
-            route = nodes[number, NodeColumn.ROUTE_SECOND] + site
+            route = nodes[number, NodeColumn.ROUTE_SECOND] + (mem[target + FrameHeader.PARENT] & LOW_MASK)
             begin_2, end_2 = routes[route, 0], routes[route, 1]
-    work[WaveColumn.TARGET, g] = target
-    work[WaveColumn.FIRST_OUTPUT, g] = out
-    work[WaveColumn.SECOND_OUTPUT, g] = out_2
-    work[WaveColumn.FIRST_BEGIN, g] = begin
-    work[WaveColumn.FIRST_END, g] = end
-    work[WaveColumn.SECOND_BEGIN, g] = begin_2
-    work[WaveColumn.SECOND_END, g] = end_2
-    sums[SENT_ROW, g] = end - begin + end_2 - begin_2
+    return False, out, out_2, begin, end, begin_2, end_2, target
 
 
-def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
-    """Clear the bits of the tokens again; nothing else that matters has changed."""
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH]:
-        return
-    port = work[WaveColumn.PORT, g]
-    number = ports[port, PortColumn.NODE]
-    bit = ports[port, PortColumn.BIT] if nodes[number, NodeColumn.OPERAND_MASK] else nodes[number, NodeColumn.FIRED_BIT]
-    cuda.atomic.add(mem, work[WaveColumn.FRAME, g] + nodes[number, NodeColumn.MASK_WORD], -bit)
-
-
-def open_activations(
-    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any,
-    opened_counts: Any, header: Any,
-):  # fmt: skip
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g] or not work[WaveColumn.OPENS, g]:
-        return
-    frame, number = work[WaveColumn.FRAME, g], ports[work[WaveColumn.PORT, g], PortColumn.NODE]
-    site = nodes[number, NodeColumn.SITE]
+def open_activation(
+    mem: Any, sites: Any, scopes: Any, frame: Any, site: Any, child_word: Any, is_iteration: Any, child: Any,
+    header: Any, totals: Any,
+) -> Any:  # fmt: skip
+    """Open an activation in the frame `child`, unless another firing of this wave has opened it in another frame;
+    returns its frame. An unused frame is a closed one."""
     parent, iteration = frame, 0
-    if codes[number] == Opcode.NEXT_ITERATION:
-        parent, iteration = (
-            mem[frame + FrameHeader.PARENT] >> LOW_BITS,
-            (mem[frame + FrameHeader.ITERATION] >> LOW_BITS) + 1,
-        )
-    scope = sites[site, SiteColumn.SCOPE]
-    child = cuda.atomic.add(r, Register.MEMORY_TOP, scopes[scope, ScopeColumn.SIZE])
-    for word in range(child + header, child + scopes[scope, ScopeColumn.CLEAR_END]):
-        mem[word] = 0
-    for word in range(child, child + scopes[scope, ScopeColumn.SIZE]):
-        latest[word] = 0
+    if is_iteration:
+        parent = mem[frame + FrameHeader.PARENT] >> LOW_BITS
+        iteration = (mem[frame + FrameHeader.ITERATION] >> LOW_BITS) + 1
     depth = (mem[parent + FrameHeader.ITERATION] & LOW_MASK) + 1
+    for word in range(child + header, child + scopes[sites[site, SiteColumn.SCOPE], ScopeColumn.CLEAR_END]):
+        mem[word] = 0
     mem[child + FrameHeader.PARENT] = parent << LOW_BITS | site
     mem[child + FrameHeader.ITERATION] = iteration << LOW_BITS | depth
     mem[child + FrameHeader.PENDING] = sites[site, SiteColumn.ARGUMENTS] + sites[site, SiteColumn.RESULTS]
+    if child_word:
+        cuda.threadfence()
+        opened = cuda.atomic.cas(mem, frame + child_word, 0, child)
+        if opened:
+            mem[child + FrameHeader.ITERATION] = -1
+            return opened
     cuda.atomic.add(mem, parent + FrameHeader.PENDING, 1)
-    cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, 1)
-    cuda.atomic.add(opened_counts, site, 1)
-    cuda.atomic.max(r, Register.DEEPEST_TAG, depth)
-    work[WaveColumn.TARGET, g] = child
-    if nodes[number, NodeColumn.CHILD_WORD]:
-        mem[frame + nodes[number, NodeColumn.CHILD_WORD]] = child
+    cuda.atomic.add(totals, BlockTotal.OPEN_ACTIVATIONS, 1)
+    cuda.atomic.max(totals, BlockTotal.DEEPEST_TAG, depth)
+    return child
 
 
-def sum_shares(r: Any, sums: Any, totals: Any):
-    """Replace the counts of a share of tokens by their prefix sums, by row; the sum of the share goes to `totals`."""
-    share = cuda.grid(1)
-    begin, end = share * TOKENS_PER_THREAD, min((share + 1) * TOKENS_PER_THREAD, r[Register.FLIGHT_LENGTH])
-    if begin >= end:
-        return
-    for row in range(2):
-        total = 0
-        for g in range(begin, end):
-            total += sums[row, g]
-            sums[row, g] = total
-        totals[row, share] = total
-
-
-def sum_totals(totals: Any, shares: Any):
-    row = cuda.grid(1)
-    if row > 1:
-        return
-    total = 0
-    for share in range(shares):
-        total += totals[row, share]
-        totals[row, share] = total
-
-
-def prefix_sum(sums: Any, totals: Any, row: Any, g: Any):
-    """The sum of a row over the tokens up to token `g`, included."""
-    share = g // TOKENS_PER_THREAD
-    return sums[row, g] + (totals[row, share - 1] if share > 0 else 0)
-
-
-def send(
-    r: Any, work: Any, mem: Any, ring: Any, nodes: Any, ports: Any, codes: Any, edges: Any, sums: Any, totals: Any,
-    counts: Any, results: Any,
-):  # fmt: skip
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH]:
-        return
-    if not work[WaveColumn.FIRES, g]:
-        cuda.atomic.max(r, Register.LARGEST_STORE, r[Register.WAITING] + prefix_sum(sums, totals, WAITING_ROW, g))
-        return
-    frame, number, target = (
-        work[WaveColumn.FRAME, g],
-        ports[work[WaveColumn.PORT, g], PortColumn.NODE],
-        work[WaveColumn.TARGET, g],
-    )
-    code, required, mask = codes[number], nodes[number, NodeColumn.REQUIRED_TOKENS], ring.shape[0] - 1
-    if target == 0:
-        target = mem[frame + nodes[number, NodeColumn.CHILD_WORD]]
-    begin, end, begin_2, end_2 = (
-        work[WaveColumn.FIRST_BEGIN, g],
-        work[WaveColumn.FIRST_END, g],
-        work[WaveColumn.SECOND_BEGIN, g],
-        work[WaveColumn.SECOND_END, g],
-    )
-    sent = end - begin + end_2 - begin_2
-    slot = r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH] + prefix_sum(sums, totals, SENT_ROW, g) - sent
-    for edge in range(begin, end):
-        ring[slot & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[slot & mask, 1] = work[WaveColumn.FIRST_OUTPUT, g]
-        slot += 1
-    for edge in range(begin_2, end_2):
-        ring[slot & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[slot & mask, 1] = work[WaveColumn.SECOND_OUTPUT, g]
-        slot += 1
-    if nodes[number, NodeColumn.OPERAND_MASK]:
-        # All bits of the operands are set, and that of the firing is not.
-        cuda.atomic.add(
-            mem,
-            frame + nodes[number, NodeColumn.MASK_WORD],
-            nodes[number, NodeColumn.FIRED_BIT] - nodes[number, NodeColumn.OPERAND_MASK],
-        )
-    pending = -required
-    if code == Opcode.RETURN or code == Opcode.RESULT:
-        pending += RESULT_UNIT - 1
-    if code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
-        cuda.atomic.add(mem, target + FrameHeader.PENDING, ARGUMENT_UNIT - 1)
-    cuda.atomic.add(mem, target + FrameHeader.PENDING, sent)
-    cuda.atomic.add(mem, frame + FrameHeader.PENDING, pending)
-    cuda.atomic.add(counts, number, 1)
-    cuda.atomic.add(r, Register.FIRINGS, 1)
-    if sent:
-        cuda.atomic.max(
-            r, Register.LARGEST_FLIGHT, r[Register.FLIGHT_LENGTH] - (g + 1) + prefix_sum(sums, totals, SENT_ROW, g)
-        )
-    if code == Opcode.RESULT:
-        results[nodes[number, NodeColumn.SITE], 0] = 1
-        results[nodes[number, NodeColumn.SITE], 1] = work[WaveColumn.FIRST_OUTPUT, g]
-        cuda.atomic.add(r, Register.RESULT_COUNT, 1)
-
-
-def close_activations(r: Any, work: Any, mem: Any, dropped_tags: Any):
-    """Close activations. The thread that sets ITERATION to -1 first closes the frame, which is not reused."""
-    g = cuda.grid(1)
-    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
-        return
-    frame = work[WaveColumn.FRAME, g]
-    pending = mem[frame + FrameHeader.PENDING]
-    while frame and pending & PENDING_MASK == 0:
-        if cuda.atomic.exch(mem, frame + FrameHeader.ITERATION, -1) < 0:
-            return
+def add_pending(r: Any, mem: Any, frame: Any, change: Any, dropped_tags: Any, totals: Any):
+    """Change what is pending in an activation, and close it, and each ancestor in which then nothing is pending. The
+    iteration of a closed one is complemented."""
+    pending = cuda.atomic.add(mem, frame + FrameHeader.PENDING, change) + change
+    while pending & PENDING_MASK == 0:
+        cuda.threadfence()
+        mem[frame + FrameHeader.ITERATION] = ~mem[frame + FrameHeader.ITERATION]
         if pending & TAG_BUILT:
             dropped_tags[cuda.atomic.add(r, Register.DROPPED_TAGS, 1)] = frame
-        cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, -1)
+        cuda.atomic.add(totals, BlockTotal.OPEN_ACTIVATIONS, -1)
         frame = mem[frame + FrameHeader.PARENT] >> LOW_BITS
-        if frame:
-            pending = cuda.atomic.add(mem, frame + FrameHeader.PENDING, -1) - 1
+        if frame == 0:
+            return
+        pending = cuda.atomic.add(mem, frame + FrameHeader.PENDING, -1) - 1
 
 
-def advance_clock(r: Any, sums: Any, totals: Any, profile: Any, mask: Any):
-    if cuda.grid(1) > 0:
-        return
-    length = r[Register.FLIGHT_LENGTH]
-    r[Register.FLIGHT_HEAD] = (r[Register.FLIGHT_HEAD] + length) & mask
-    r[Register.FLIGHT_LENGTH] = prefix_sum(sums, totals, SENT_ROW, length - 1)
-    r[Register.WAITING] += prefix_sum(sums, totals, WAITING_ROW, length - 1)
-    r[Register.STEPS] += length
-    r[Register.WAVE_REMAINING] = r[Register.FLIGHT_LENGTH]
+def count(block_counts: Any, counts: Any, number: Any):
+    """Count a firing or an opened activation."""
+    if number < BLOCK_COUNTERS:
+        cuda.atomic.add(block_counts, number, 1)
+    else:
+        cuda.atomic.add(counts, number, 1)
+
+
+def advance_clock(r: Any, control: Any, profile: Any):
+    """End a wave."""
+    r[Register.STEPS] += r[Register.FLIGHT_LENGTH]
+    r[Register.FLIGHT_LENGTH] = r[Register.WAVE_REMAINING] = control[Control.NEXT_LENGTH]
+    r[Register.LARGEST_STORE] = max(r[Register.LARGEST_STORE], r[Register.WAITING])
+    r[Register.LARGEST_FLIGHT] = max(r[Register.LARGEST_FLIGHT], r[Register.FLIGHT_LENGTH])
     profile[r[Register.WAVES], 0] = r[Register.FIRINGS] - r[Register.FIRINGS_BEFORE_WAVE]
     profile[r[Register.WAVES], 1] = r[Register.WAITING]
     r[Register.WAVES] += 1
     r[Register.FIRINGS_BEFORE_WAVE] = r[Register.FIRINGS]
+    control[Control.NEXT_LENGTH] = control[Control.FINISHED_BLOCKS] = 0
+    control[Control.STOP] = wave_stop(r, control)
+
+
+def deliver_wave(
+    r: Any, control: Any, flight: Any, mem: Any, nodes: Any, ports: Any, edges: Any, routes: Any, sites: Any,
+    scopes: Any, counts: Any, results: Any, dropped_tags: Any, profile: Any, trap_rows: Any, spares: Any, header: Any,
+):  # fmt: skip
+    """Deliver the tokens of a wave, if there are any and the wave may begin. Of the two halves of `flight`, the waves
+    with odd numbers send from the second to the first."""
+    n, half = r[Register.FLIGHT_LENGTH], r[Register.WAVES] & 1
+    if control[Control.STOP] or n == 0:
+        return
+    thread, threads = cuda.threadIdx.x, cuda.blockDim.x
+    block_counts = cuda.shared.array(BLOCK_COUNTERS, int32)
+    totals = cuda.shared.array(BLOCK_TOTALS, int64)
+    for number in range(thread, min(BLOCK_COUNTERS, counts.shape[0]), threads):
+        block_counts[number] = 0
+    for number in range(thread, BLOCK_TOTALS, threads):
+        totals[number] = 0
+    cuda.syncthreads()
+    firings, waiting = 0, 0
+    for tile in range(cuda.blockIdx.x, (n + threads - 1) // threads, cuda.gridDim.x):
+        # What the token of this thread does, and what it needs
+        g, fires, place, sent, words, spare, scope = tile * threads + thread, False, 0, 0, 0, 0, 0
+        frame, port, number, value, target = 0, 0, 0, 0, 0
+        out, out_2, begin, end, begin_2, end_2 = 0, 0, 0, 0, 0, 0
+        if g < n:
+            token, value = flight[half, 0, g], flight[half, 1, g]
+            frame, port = token >> PORT_BITS, token & PORT_MASK
+            number = ports[port, PortColumn.NODE]
+            fires = arrive(control, mem, nodes, ports, frame, port, value)
+            waiting += 1
+        if fires:
+            is_trap, out, out_2, begin, end, begin_2, end_2, target = fire(
+                mem, nodes, ports, routes, frame, port, value
+            )
+            sent = end - begin + end_2 - begin_2
+            if is_trap:
+                row = cuda.atomic.add(control, Control.TRAPS, 1)
+                if row < trap_rows.shape[0]:
+                    trap_rows[row, 0], trap_rows[row, 1] = frame << PORT_BITS | port, value
+            if target == 0:
+                scope = sites[nodes[number, NodeColumn.SITE], SiteColumn.SCOPE]
+                spare = spares[cuda.grid(1)]
+                if spare == 0 or spare & LOW_MASK != scope:
+                    spare, words = 0, scopes[scope, ScopeColumn.SIZE]
+            if sent or words:
+                place = cuda.atomic.add(totals, BlockTotal.PLACES, words << 32 | sent)
+        cuda.syncthreads()
+        if thread == 0:
+            places = totals[BlockTotal.PLACES]
+            totals[BlockTotal.FIRST_PLACE] = cuda.atomic.add(control, Control.NEXT_LENGTH, places & PENDING_MASK)
+            totals[BlockTotal.FIRST_WORD] = cuda.atomic.add(r, Register.MEMORY_TOP, places >> 32)
+            totals[BlockTotal.PLACES] = 0
+        cuda.syncthreads()
+        # What it sends, opens and closes
+        if fires:
+            code, required = nodes[number, NodeColumn.CODE], nodes[number, NodeColumn.REQUIRED_TOKENS]
+            site, own = nodes[number, NodeColumn.SITE], -required
+            if target == 0:
+                child = spare >> LOW_BITS if spare else totals[BlockTotal.FIRST_WORD] + (place >> 32)
+                is_iteration = code == Opcode.NEXT_ITERATION
+                child_word = nodes[number, NodeColumn.CHILD_WORD]
+                target = open_activation(
+                    mem, sites, scopes, frame, site, child_word, is_iteration, child, header, totals
+                )
+                if target == child:
+                    count(block_counts, counts, nodes.shape[0] + site)
+                if spare and target == child:
+                    spares[cuda.grid(1)] = 0
+                elif target != child:
+                    spares[cuda.grid(1)] = child << LOW_BITS | scope
+            slot = totals[BlockTotal.FIRST_PLACE] + (place & PENDING_MASK)
+            for edge in range(begin, end):
+                flight[1 - half, 0, slot], flight[1 - half, 1, slot] = target << PORT_BITS | edges[edge], out
+                slot += 1
+            for edge in range(begin_2, end_2):
+                flight[1 - half, 0, slot], flight[1 - half, 1, slot] = target << PORT_BITS | edges[edge], out_2
+                slot += 1
+            firings += 1
+            waiting -= required
+            count(block_counts, counts, number)
+            if code == Opcode.RESULT:
+                results[site, 0], results[site, 1] = 1, out
+                cuda.atomic.add(r, Register.RESULT_COUNT, 1)
+            if code == Opcode.RETURN or code == Opcode.RESULT:
+                own += RESULT_UNIT - 1
+            if target == frame:
+                own += sent
+            else:
+                if code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
+                    sent += ARGUMENT_UNIT - 1
+                cuda.threadfence()
+                if sent:
+                    add_pending(r, mem, target, sent, dropped_tags, totals)
+                    cuda.threadfence()
+            if own:
+                add_pending(r, mem, frame, own, dropped_tags, totals)
+    cuda.atomic.add(totals, BlockTotal.FIRINGS, firings)
+    cuda.atomic.add(totals, BlockTotal.WAITING, waiting)
+    cuda.threadfence()
+    cuda.syncthreads()
+    for number in range(thread, min(BLOCK_COUNTERS, counts.shape[0]), threads):
+        if block_counts[number]:
+            cuda.atomic.add(counts, number, block_counts[number])
+    cuda.threadfence()
+    cuda.syncthreads()
+    if thread == 0:
+        cuda.atomic.add(r, Register.FIRINGS, totals[BlockTotal.FIRINGS])
+        cuda.atomic.add(r, Register.WAITING, totals[BlockTotal.WAITING])
+        cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, totals[BlockTotal.OPEN_ACTIVATIONS])
+        cuda.atomic.max(r, Register.DEEPEST_TAG, totals[BlockTotal.DEEPEST_TAG])
+        cuda.threadfence()
+        if cuda.atomic.add(control, Control.FINISHED_BLOCKS, 1) == cuda.gridDim.x - 1:
+            cuda.threadfence()
+            advance_clock(r, control, profile)

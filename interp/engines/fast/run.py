@@ -17,7 +17,7 @@ from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
 from ....deprecation import RenamedAttribute
-from ...image.image import MAX_DEPTH, NodeColumn, PortColumn, SiteColumn, cached_image
+from ...image.image import MAX_DEPTH, Image, NodeColumn, PortColumn, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress, Event
 from ...machine.schedule import random_seed
@@ -84,9 +84,11 @@ class FastRun:
         meter: Meter | None = None,
         elapsed: float = 0.0,
         keeper: EventKeeper | None = None,
+        image: Image | None = None,
     ) -> None:
         """Import a run from the reference machine at its current state; `meter` has its statistics so far, and
-        `elapsed` is its number of seconds. The `keeper`, if given, gets the events from here on.
+        `elapsed` is its number of seconds. The `keeper`, if given, gets the events from here on. The `image` is that of
+        the graph, from a cache unless given.
 
         Raises Usage for a schedule without a name, and for a graph that is too large.
         """
@@ -102,7 +104,8 @@ class FastRun:
         self.origin_state = state
         """The imported state: the template for exports."""
         self.store = TokenStore(
-            cached_image(state.graph, state.loop_bounds), limits, order[0], seed=order[1], clocked=state.is_clocked,
+            image or cached_image(state.graph, state.loop_bounds), limits, order[0], seed=order[1],
+            clocked=state.is_clocked,
             result_limit=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
         self.host = HostFirings(self.store, state)

@@ -4,7 +4,11 @@ environment, on the machine's GPU."""
 from __future__ import annotations
 
 import os
+import sys
+from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 
 VARIABLE = "NUMBA_ENABLE_CUDASIM"
@@ -31,3 +35,27 @@ def simulator() -> None:
             os.environ[VARIABLE] = before
         numba.config.reload_config()
     assert "simulator" in cuda.jit.__module__, "something has loaded numba.cuda before"
+
+
+@pytest.fixture(autouse=True)
+def shuffled_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator runs the blocks of a grid one after another and starts the threads of a block in order; here both
+    are in an order that depends on the test, and threads take turns within any line."""
+    kernel = sys.modules.get("numba.cuda.simulator.kernel")
+    if kernel is None:
+        return
+    dice = Random(request.node.nodeid)
+
+    class ShuffledNumpy:
+        """NumPy for the simulator, whose indices come in random order."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(np, name)
+
+        def ndindex(self, *shape: int) -> list[tuple[int, ...]]:
+            indices = list(np.ndindex(*shape))
+            dice.shuffle(indices)
+            return indices
+
+    monkeypatch.setattr(kernel, "np", ShuffledNumpy())
+    monkeypatch.setattr("tagloom.interp.engines.thread_switches.SWITCH_SECONDS", 1e-6)

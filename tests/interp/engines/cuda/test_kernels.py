@@ -15,7 +15,7 @@ from support.generators.edges import EDGES
 from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, signatures
 from tagloom.core.graph.graph import GraphNode, NodeOutput
 from tagloom.core.ops.op import build_kernel, trap_message
-from tagloom.interp.engines.cuda.device import is_simulated, launch, simulator_warnings_off
+from tagloom.interp.engines.cuda.device import is_simulated, launch, simulator_settings
 from tagloom.interp.engines.cuda.kernels import device_functions, text
 from tagloom.interp.image.image import WordArray, decode_word, encode_word
 from tagloom.interp.image.opcodes import FIRST_KERNEL, cast_code, first_trapping_opcode, opcode_of, scalar_kernels
@@ -48,7 +48,7 @@ def evaluate_opcodes(
     Returns the results and the traps, int64 arrays of the length of `codes`: 1 for a trap, whose result is 0.
     """
     out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
-    with simulator_warnings_off():
+    with simulator_settings():
         # Each thread computes many words, since starting one in the simulator is slow.
         launch(compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
     return out, trapped

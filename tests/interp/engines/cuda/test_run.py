@@ -20,6 +20,8 @@ from hypothesis import Phase, given, settings
 from support.generators.generator import Case
 from support.generators.scalar_cases import scalar_cases
 from support.laws.fast_laws import comparable_fields
+from support.laws.parallel_laws import ends_of_waves
+from support.laws.wave_laws import outcome_differences
 from support.observe.kernel_tables import ELEMENTARY
 from support.observe.lateness import is_soon
 from tagloom.core.graph.graph import Graph
@@ -32,6 +34,7 @@ from tagloom.interp.engines.cuda import device, wave
 from tagloom.interp.engines.cuda import wave as cuda
 from tagloom.interp.engines.cuda.device import is_simulated
 from tagloom.interp.engines.cuda.wave import WaveRun, unsupported
+from tagloom.interp.engines.cuda.wave_kernels import WaveStop
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.layout import Register
 from tagloom.interp.engines.fast.run import FastRun
@@ -85,7 +88,8 @@ def test_results_and_statistics() -> None:
     """A run has the reference's results and statistics: firings by node, critical path, profiles."""
     wanted, out = fib.run(5, engine="reference"), fib.run(5, engine="cuda")
     assert (out.engine, out.value, out.stats.span) == ("cuda", 5, 37)
-    assert comparable_fields(out) == comparable_fields(wanted)
+    assert not outcome_differences(out, wanted, [5])
+    assert (out.stats.largest_store, out.stats.largest_flight) == ends_of_waves(fib.graph, [5], Limits())
 
 
 def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
@@ -108,9 +112,8 @@ def test_corpus() -> None:
             wanted = run_graph(graph, arguments, limits=SHORT)
             if wanted.status != "Exhausted":
                 run = WaveRun(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
-                assert comparable_fields(run.outcome(run.run_to_end(), wanted.structure)) == comparable_fields(
-                    wanted
-                ), path.name
+                out = run.outcome(run.run_to_end(), wanted.structure)
+                assert not outcome_differences(out, wanted, arguments), path.name
                 ran += 1
     assert ran > 10
 
@@ -128,7 +131,8 @@ def test_generated_programs() -> None:
         if unsupported(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
             wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
             run = WaveRun(first_state(graph, case.arguments, "waves"), limits)
-            assert comparable_fields(run.outcome(run.run_to_end(), wanted.structure)) == comparable_fields(wanted)
+            out = run.outcome(run.run_to_end(), wanted.structure)
+            assert not outcome_differences(out, wanted, case.arguments, limits)
             endings[wanted.status] += 1
 
     agrees()
@@ -153,15 +157,16 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
     """Arrays on the device grow with tokens, activations and waves."""
-    wanted, grown, grow = comparable_fields(function.run(argument, engine="reference")), Counter[str](), WaveRun._grow
+    wanted, grown, grow = function.run(argument, engine="reference"), Counter[str](), WaveRun._grow
     monkeypatch.setattr(WaveRun, "_grow", lambda self, shapes: (grown.update([*shapes]), grow(self, shapes)))
-    assert comparable_fields(function.run(argument, engine="cuda")) == wanted
-    assert min(grown[name] for name in ("ring", "work", "sums", "totals", "mem", "latest", "profile")) > 1
+    monkeypatch.setattr(wave, "_SMALL_BYTES", 0)
+    assert not outcome_differences(function.run(argument, engine="cuda"), wanted, [argument])
+    assert min(grown[name] for name in ("flight", "mem", "profile")) > 1
 
 
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("known", [True, False], ids=["it says so", "it fails"])
-@pytest.mark.parametrize("enough", [0, 2, 9])
+@pytest.mark.parametrize("enough", [0, 2, 5])
 def test_a_run_leaves_a_full_device(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
     """A run that needs more memory than the device has continues on `fast` from before that wave."""
     calls, left, resume, allocate = Counter[str](), [], FastRun.resume, wave.allocate
@@ -180,29 +185,31 @@ def test_a_run_leaves_a_full_device(monkeypatch: pytest.MonkeyPatch, known: bool
         left.append(self.store.live_tokens)
         return resume(self)
 
-    wanted = comparable_fields(fib.run(7, engine="reference"))
+    wanted = fib.run(7, engine="reference")
     monkeypatch.setattr(FastRun, "resume", gone_on)
+    monkeypatch.setattr(wave, "_SMALL_BYTES", 0)
     monkeypatch.setattr(wave, *(("free_bytes", free) if known else ("allocate", failing)))
-    assert comparable_fields(fib.run(7, engine="cuda")) == wanted
+    assert not outcome_differences(fib.run(7, engine="cuda"), wanted, [7])
     assert left and left[0] > 0
 
 
 @pytest.mark.usefixtures("narrow")
 def test_a_wrong_copy_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A twin that copies a flight that wraps around the end of the ring from the wrong end is caught."""
+    """A twin that copies the flight from the half that the last wave has read is caught."""
     if not is_simulated():
         pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
     used = wave.live_parts
 
     def careless(name: str, array: Any, registers: Any) -> Any:
         registers = registers.copy()
-        registers[Register.FLIGHT_HEAD] = 0
+        registers[Register.WAVES] += name == "flight"
         return used(name, array, registers)
 
     monkeypatch.setattr(wave, "live_parts", careless)
-    wanted = comparable_fields(fib.run(7, engine="reference"))
+    wanted = fib.run(7, engine="reference")
+    monkeypatch.setattr(wave, "_SMALL_BYTES", 0)
     try:
-        differs = comparable_fields(fib.run(7, engine="cuda", limits=Limits(firings=1_000))) != wanted
+        differs = bool(outcome_differences(fib.run(7, engine="cuda", limits=Limits(seconds=20)), wanted, [7]))
     except (tl.Crash, IndexError):
         differs = True
     assert differs
@@ -216,38 +223,42 @@ def test_bytes() -> None:
 
 @pytest.mark.full
 def test_ctrl_c(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C ends a run between two waves, with an outcome."""
+    """Ctrl-C ends a run between two batches of waves, with an outcome."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
-    result = WaveRun.run_wave
-    monkeypatch.setattr(WaveRun, "run_wave", lambda self: (result(self), signal.raise_signal(signal.SIGINT))[0])
+    result = WaveRun.run_waves
+    monkeypatch.setattr(
+        WaveRun, "run_waves", lambda self, count: (result(self, count), signal.raise_signal(signal.SIGINT))[0]
+    )
     out = fib.run(7, engine="cuda")
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
-    assert 0 < out.firings < 20
+    assert len(out.stats.waiting or ()) == wave.BATCH_WAVES
 
 
 @pytest.mark.full
 def test_ctrl_c_in_the_last_wave(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C in the last wave is raised."""
+    """Ctrl-C in the last batch is raised."""
     fib.run(3, engine="cuda")
-    result = WaveRun.run_wave
+    result = WaveRun.run_waves
 
-    def wave(self: WaveRun) -> bool:
-        is_done = result(self)
+    def waves(self: WaveRun, count: int) -> WaveStop:
+        stop = result(self, count)
         if not self.fallback.store.registers[Register.FLIGHT_LENGTH]:
             signal.raise_signal(signal.SIGINT)
-        return is_done
+        return stop
 
-    monkeypatch.setattr(WaveRun, "run_wave", wave)
+    monkeypatch.setattr(WaveRun, "run_waves", waves)
     with pytest.raises(KeyboardInterrupt):
         fib.run(3, engine="cuda")
 
 
 @pytest.mark.full
-def test_traps() -> None:
-    """A run that traps continues on another engine from before that wave, and ends as on the reference."""
+def test_traps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The device records traps and runs on to the end; a run with more of them than it records starts again."""
     wanted = quotients.run(100, engine="reference")
     assert wanted.status == "Trapped"
-    assert comparable_fields(quotients.run(100, engine="cuda")) == comparable_fields(wanted)
+    for rows in (4096, 0):
+        monkeypatch.setattr(wave, "TRAP_ROWS", rows)
+        assert not outcome_differences(quotients.run(100, engine="cuda"), wanted, [100])
 
 
 @pytest.mark.inner(first=1)
@@ -255,22 +266,23 @@ def test_traps() -> None:
     "limits", [Limits(firings=57), Limits(tokens=6), Limits(depth=2), Limits(firings=1, depth=1)], ids=str
 )
 def test_limits_are_exact(limits: tl.Limits) -> None:
-    """A run that reaches a limit within a wave ends at the same firing as on the reference."""
+    """A run that reaches a limit within a wave ends at the same firing as on the reference: it starts again."""
     assert comparable_fields(fib.run(5, engine="cuda", limits=limits)) == comparable_fields(
         fib.run(5, engine="reference", limits=limits)
     )
 
 
 @pytest.mark.full
-def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stop", [WaveStop.LIMIT, WaveStop.FULL])
+def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPatch, stop: WaveStop) -> None:
     """S12: a run that continues on `fast` has only the remaining seconds."""
 
-    def slow(self: WaveRun) -> bool:
+    def slow(self: WaveRun, count: int) -> WaveStop:
         time.sleep(0.4)
-        return False
+        return stop
 
     endless.run(1, engine="fast", limits=Limits(firings=1))
-    monkeypatch.setattr(WaveRun, "run_wave", slow)
+    monkeypatch.setattr(WaveRun, "run_waves", slow)
 
     def seconds_of_a_run() -> float:
         begun = time.monotonic()
