@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from ..style import BOX_LOOKS, CLUSTER_LOOKS, LINE_LOOKS
 from ..view import View, ViewArrow
@@ -156,30 +157,57 @@ def paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
-    """Paint the title of each frame in a free part of its upper side, or else over the lines that cross it."""
-    clusters = {cluster.name: cluster for cluster in plan.view.root.walk()}
-    for channel, borders in plan.borders.items():
-        for border in borders:
-            if border.is_upper:
-                cluster = clusters[border.cluster]
-                row, look = canvas_row(plan, channel, border.row), CLUSTER_LOOKS[cluster.kind]
-                text = f" {look.glyph}{to_single_width(cluster.title)} "
-                cell = GridCell(colour=look.colour, bold=True, owners=(cluster.name,))
-                start, room = find_title_room(canvas, row, border, len(text))
-                canvas.write(row, start, abbreviate(text, room)[:room], cell)
+    """Paint the title of each frame in a free part of its upper or lower side, or else over the lines that cross it."""
+    rooms: dict[str, list[TitleRoom]] = {}
+    for is_upper in (True, False):
+        for channel, borders in plan.borders.items():
+            for border in borders:
+                if border.is_upper == is_upper:
+                    row = canvas_row(plan, channel, border.row)
+                    rooms.setdefault(border.cluster, []).extend(title_rooms(canvas, row, border))
+    for cluster in plan.view.root.walk():
+        if cluster.name in rooms:
+            look = CLUSTER_LOOKS[cluster.kind]
+            text, room = place_title(f"{look.glyph}{to_single_width(cluster.title)}", rooms[cluster.name])
+            cell = GridCell(colour=look.colour, bold=True, owners=(cluster.name,))
+            canvas.write(room.row, room.column, text, cell)
 
 
-def find_title_room(canvas: Canvas, row: int, border: Border, title_length: int) -> tuple[int, int]:
-    """The first column and the length of a free part of an upper side: the first with enough room, or the longest."""
-    side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
-    runs, start = [], border.left_column + 2
-    for free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):
+class TitleRoom(NamedTuple):
+    """A free part of a side of a frame."""
+
+    row: int
+    column: int
+    length: int
+
+
+def title_rooms(canvas: Canvas, row: int, border: Border) -> list[TitleRoom]:
+    """The free parts of a side of a frame, from left to right; the whole side if there are none."""
+    start = border.left_column + 2
+    side = [canvas.cells[row, column] for column in range(start, border.right_column - 1)]
+    rooms, column = list[TitleRoom](), start
+    for is_free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):
         length = len(list(run))
-        if free:
-            runs.append((-min(length, title_length), start, length))
-        start += length
-    _, start, length = min(runs, default=(0, border.left_column + 2, 0))
-    return start, length
+        if is_free:
+            rooms.append(TitleRoom(row, column, length))
+        column += length
+    return rooms or [TitleRoom(row, start, 0)]
+
+
+def place_title(title: str, rooms: Sequence[TitleRoom]) -> tuple[str, TitleRoom]:
+    """The text and the place of a title: the first room with enough space for it between blanks, the first with enough
+    for it alone, or the longest, in which it is cut.
+
+    >>> rooms = [TitleRoom(0, 2, 3), TitleRoom(9, 2, 6), TitleRoom(9, 10, 5)]
+    >>> [(text, room[:2]) for text, room in (place_title(title, rooms) for title in ("head", "stacks", "long title"))]
+    [(' head ', (9, 2)), ('stacks', (9, 2)), ('long ~', (9, 2))]
+    """
+    for text in (f" {title} ", title):
+        for room in rooms:
+            if len(text) <= room.length:
+                return text, room
+    longest = max(rooms, key=lambda room: room.length)
+    return abbreviate(title, longest.length)[: longest.length], longest
 
 
 def canvas_row(plan: DrawingPlan, channel: int, row: int) -> int:
