@@ -22,10 +22,11 @@ from tagloom.viz.program_view import program_view
 from tagloom.viz.state_view import state_view
 from tagloom.viz.style import BADGE_LOOKS, LINE_LOOKS
 from tagloom.viz.terminal import compress as seams
-from tagloom.viz.terminal import routes, tracks
+from tagloom.viz.terminal import paint, routes, tracks
 from tagloom.viz.terminal.badges import draw_badges
 from tagloom.viz.terminal.drawing import HEIGHT, LINK_MEANINGS, WIDTH, draw_cells, redraw
 from tagloom.viz.terminal.grid import HEADS, STROKES, GridCell, to_text
+from tagloom.viz.terminal.paint import title_rooms
 from tagloom.viz.view import Badge, View
 
 DRAWINGS = Path(__file__).parent / "drawings"
@@ -143,6 +144,34 @@ def test_titles_are_cut_only_where_room_is_missing() -> None:
     assert "tre~ +12" in draw_cells(view, width=14).text()
     wide = draw_cells(view, width=40, max_width=80)
     assert wide.fits and "trees_left +12" in wide.text()
+
+
+def test_boxes_have_the_names_that_formulas_give_them() -> None:
+    """A box that the formula of another box names begins with that name, where there is room; the name of a function is
+    no operand."""
+    view = View("names")
+    view.root.add_box("n1", "arithmetic", "sum(a * a)", "sum")
+    view.root.add_box("n2", "arithmetic", "b + 1", "add")
+    view.root.add_box("n3", "arithmetic", "sum(c) + add", "add_1")
+    view.add_arrow("n1", "n3", "data")
+    view.add_arrow("n2", "n3", "data")
+    assert "(sum(a * a))  (add = b + 1)" in draw_cells(view, width=40).text()
+    assert "(sum(a * a))  (b + 1)" in draw_cells(view, width=24).text()
+
+
+def test_titles_of_frames_stand_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrows enter the frame from above, so its title stands below; without the lower side it is cut."""
+    view = View("frame")
+    inner = view.root.add_cluster("scope", "decoder", "")
+    inner.add_box("to", "arithmetic", "lstm_cell(x, y, z, h)", "lstm_cell")
+    for name in "xyzh":
+        view.root.add_box(name, "argument", name)
+        view.add_arrow(name, "to", "data")
+    assert "decoder" in draw_cells(view).text()
+    monkeypatch.setattr(
+        paint, "title_rooms", lambda canvas, row, border: title_rooms(canvas, row, border)[: border.is_upper]
+    )
+    assert "decoder" not in draw_cells(view).text()
 
 
 @pytest.mark.full

@@ -43,6 +43,8 @@ BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
 _LIST_OF_NAMES = re.compile("(?P<shown>.+), \u2026 (?P<rest>[0-9,]+) more")
 _MIN_NAME_LENGTH = 4
 """The least characters to which the first name of a list is cut; below, the list is cut as other texts are."""
+_OPERAND_NAME = re.compile(r"\w+(?![\w(])")
+"""A word in a formula that is not the name of a function."""
 
 
 class BoxStyle(NamedTuple):
@@ -54,6 +56,8 @@ class BoxStyle(NamedTuple):
     """The most characters of a name; longer ones are cut."""
     max_joined: int = 0
     """The most boxes in a row; in a row each box is the only input of the next and has no other consumer."""
+    has_names: bool = False
+    """Whether the formula of a box follows its name, if the formula of another box has the name."""
 
 
 class BoxText(NamedTuple):
@@ -130,8 +134,8 @@ def build_box_rows(view: View, style: BoxStyle, wider: Counter[str]) -> list[Box
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     if style.max_joined:
         rows, joints = join_boxes(view, style.max_joined)
-    ports = count_ports(view)
-    items = {name: box_text(box, view, style, ports[name] + wider[name]) for name, box in view.boxes.items()}
+    ports, labels = count_ports(view), box_labels(view, style)
+    items = {name: box_text(box, view, labels[name], ports[name] + wider[name]) for name, box in view.boxes.items()}
     return [BoxRow(tuple(items[name] for name in row), tuple(joints[row[0]])) for row in rows]
 
 
@@ -152,10 +156,27 @@ def count_ports(view: View) -> Counter[str]:
     return above | below
 
 
-def box_text(box: Box, view: View, style: BoxStyle, ports: int) -> BoxText:
+def box_labels(view: View, style: BoxStyle) -> dict[str, str]:
+    """The texts of the boxes without delimiters, by the names of the boxes."""
+    names = named_operands(view) if style.has_names else {}
+    return {
+        name: f"{names[name]} = {box_label(box, style)}" if name in names else box_label(box, style)
+        for name, box in view.boxes.items()
+    }
+
+
+def named_operands(view: View) -> dict[str, str]:
+    """The names that boxes have in the formulas of other boxes, unless their own text is the name, by box."""
+    formulas = [box for box in view.boxes.values() if box.subtitle.isidentifier() and box.subtitle != box.kind]
+    names = {box.name: box.subtitle for box in formulas if box.subtitle != box.title}
+    used = {word for box in formulas for word in _OPERAND_NAME.findall(box.title)}
+    return {box: name for box, name in names.items() if name in used}
+
+
+def box_text(box: Box, view: View, label: str, ports: int) -> BoxText:
     """The text of a box in its delimiters, with its inlets and outlets."""
     before, after = BOX_DELIMITERS.get(box.kind, (f"[{BOX_LOOKS[box.kind].letter} ", "]"))
-    text = f"{before}{box_label(box, style)}"
+    text = f"{before}{label}"
     leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
     columns = [

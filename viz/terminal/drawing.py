@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..style import BADGE_LOOKS, BOX_LOOKS, LINE_LOOKS
 from ..view import BoxKind, LinkKind, View
 from .badges import CellPositions, cell_positions, draw_badges
-from .box_rows import BOX_DELIMITERS, BoxStyle
+from .box_rows import BOX_DELIMITERS, BoxStyle, named_operands
 from .compress import compress_grid
 from .grid import BLANK, HEADS, LEFT, RIGHT, STROKES, Grid, GridCell, text_cells, to_text
 from .paint import Canvas, paint, plan_drawing
@@ -87,19 +87,25 @@ def draw_cells(
     for style in _BOX_STYLES[:style_count]:
         drawing = draw_with_style(view, style, width if max_width is None else max_width, height)
         if drawing.fits:
-            return draw_whole_titles(view, style, max(width, drawing.size[0]), height) or drawing
+            return draw_details(view, style, max(width, drawing.size[0]), height) or drawing
         if _excess(drawing.size, width, height) > _MAX_STYLE_EXCESS:
             return draw_with_style(view, style, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
         drawings.append(drawing)
     return min(drawings, key=lambda drawing: _excess(drawing.size, width, height))
 
 
-def draw_whole_titles(view: View, style: BoxStyle, width: int, height: int) -> Drawing | None:
-    """Draw a view with titles that the style cuts. None if it cuts none, or if the drawing does not fit."""
-    if all(len(box.title) <= style.max_length for box in view.boxes.values()):
-        return None
-    drawing = draw_with_style(view, style._replace(max_length=_WHOLE_TITLE_LENGTH), width, height)
-    return drawing if drawing.fits else None
+def draw_details(view: View, style: BoxStyle, width: int, height: int) -> Drawing | None:
+    """Draw a view with what the style leaves out: the ends of titles, and the names that formulas give to other boxes.
+    If both do not fit, then one of them. None if nothing is left out, or if it does not fit."""
+    is_cut = any(len(box.title) > style.max_length for box in view.boxes.values())
+    whole = style._replace(max_length=_WHOLE_TITLE_LENGTH) if is_cut else style
+    styles = [each._replace(has_names=True) for each in (whole, style)] if named_operands(view) else []
+    for detailed in dict.fromkeys([*styles[:1], whole, *styles[1:]]):
+        if detailed != style:
+            drawing = draw_with_style(view, detailed, width, height)
+            if drawing.fits:
+                return drawing
+    return None
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:
