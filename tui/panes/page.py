@@ -67,7 +67,7 @@ class PageRow(NamedTuple):
 
         >>> row = build_row("fib.cond.switch_n ", "main/fib/fib_1", tail_count=1)
         >>> ["".join(span.text for span in row.fit(width)) for width in (40, 28, 16)]
-        ['fib.cond.switch_n main/fib/fib_1', 'fib.cond.swit…main/fib/fib_1', 'fib.cond…b/fib_1']
+        ['fib.cond.switch_n main/fib/fib_1', 'fib.cond.swit…main/fib/fib_1', 'fib.con…ib/fib_1']
         """
         if not self.tail_count or len(self.text) <= width:
             return self.spans
@@ -77,7 +77,7 @@ class PageRow(NamedTuple):
                 spans=remaining_spans, tail_count=self.tail_count - self.spare_count, spare_count=0
             ).fit(width)
         head, tail = self.spans[: -self.tail_count], self.spans[-self.tail_count :]
-        least = width // 2
+        least = width // 2 + 1
         tail_room = max(width - sum(len(span.text) for span in head), least)
         tail_length = sum(len(span.text) for span in tail)
         is_tail_cut = tail_length > tail_room
