@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from support.laws.trace_laws import FIELDS, breaches
+from support.laws.trace_laws import FIELDS, breaches, imported_arrows
 from tagloom.interp.history.history import History
 from tagloom.viz import trace_events
 from tagloom.viz.trace_events import trace_document
@@ -69,6 +69,27 @@ def test_traces_lose_nothing(function: Any, arguments: tuple[Any, ...], schedule
     arrows = sum(each["ph"] == "s" for each in events)
     assert arrows == sum((token.node, token.tag) in consumed for token in sent) <= len(ports)
     assert [each["args"]["tokens"] for each in events if each["ph"] == "C"][-1] == len(history.state.flight)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("function", "arguments", "schedule"), RUNS)
+def test_arrows_as_perfetto_imports_them(
+    monkeypatch: pytest.MonkeyPatch, function: Any, arguments: tuple[Any, ...], schedule: str
+) -> None:
+    """Each arrow leads from the firing that sent an operand to the firing that has it; a twin whose arrows begin before
+    their firings does not."""
+    history = run_history(function, arguments, schedule)
+    index = history.ask.index
+    firings = [number for number, event in enumerate(history) if event.is_firing]
+    expected = sorted((sender, number) for number in firings for _, sender in index.operands(number) if sender >= 0)
+
+    def arrows() -> list[tuple[int, int]]:
+        ends = imported_arrows(json.loads(trace_document(history)))
+        return sorted((start.get("event", -1), end.get("event", -1)) for start, end in ends)
+
+    assert arrows() == expected
+    monkeypatch.setattr(trace_events, "FIRING_LENGTH", -1.0)
+    assert arrows() != expected
 
 
 def test_a_trace_of_fib() -> None:
