@@ -81,7 +81,8 @@ def test_arrows_as_perfetto_imports_them(
     history = run_history(function, arguments, schedule)
     index = history.ask.index
     firings = [number for number, event in enumerate(history) if event.is_firing]
-    expected = sorted((sender, number) for number in firings for _, sender in index.operands(number) if sender >= 0)
+    operands = ((number, *operand) for number in firings for operand in index.operands(number))
+    expected = sorted((sender, number) for number, port, sender in operands if port >= 0 and sender >= 0)
 
     def arrows() -> list[tuple[int, int]]:
         ends = imported_arrows(json.loads(trace_document(history)))
