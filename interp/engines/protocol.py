@@ -90,7 +90,7 @@ class Engine(Protocol):
 
     - `has_tokens`: whether its outcomes have the statistics, traps and residue of the reference. If so, `tagloom check`
       compares all of them; otherwise it compares the results, or the first trap.
-    - `runs_without_tokens(job)`: whether an engine with tokens runs this job without them.
+    - `runs_without_tokens(job, options)`: whether an engine with tokens runs this job with these options without them.
     - `parallel_options`: the values of other options that a run on several cores requires, by name. An engine without
       it runs on one core.
     - `has_workers`: whether it takes `workers`, `cluster`, `checkpoint`, `resume`, `timeline` and `soft_placement`.

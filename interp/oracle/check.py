@@ -141,7 +141,7 @@ def check_run(
     """
     has_tokens: bool = getattr(engine, "has_tokens", False)
     if has_tokens and hasattr(engine, "runs_without_tokens"):
-        has_tokens = not engine.runs_without_tokens(job)
+        has_tokens = not engine.runs_without_tokens(job, options)
     status = standard.outcome.status
     if not has_tokens and status in ("Exhausted", "Deadlocked"):
         reason = f"a run that is {status} on the machine may never end without tokens"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dis import get_instructions
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from ..fast import layout, opcode_source
 from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
 from ..jit.cache import load_module
-from . import wave_kernels
+from . import round_kernels, wave_kernels
 from .device import describe_device, is_simulated, numba_cuda
 
 HEADER = """\
@@ -143,7 +143,7 @@ def device_globals(function: FunctionType) -> dict[str, Any]:
 
 
 _COMPILED_MARK = "# Compiled from here on.\n"
-_ENUMS = int_enums(image, opcode, layout, wave_kernels)
+_ENUMS = int_enums(image, opcode, layout, wave_kernels, round_kernels)
 _IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
 _BLOCK_CONSTANTS = "BLOCK_COUNTERS", "BLOCK_TOTALS"
 _CONSTANTS = {
@@ -157,11 +157,20 @@ _kernels: dict[str, Any] = {}
 
 
 def wave_source() -> str:
-    """The source to compile. Names of columns become numbers, with which numba is faster."""
-    body = Path(__file__).with_name("wave_kernels.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
-    body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", "").replace(" -> Any", ""))
-    numbers = (f"{name} = {number}" for name, number in _CONSTANTS.items())
-    return "\n".join([f"# {describe_device()}", _PRELUDE, text(), *numbers, body])
+    """The source to compile for waves."""
+    source = kernel_source("wave_kernels", wave_kernels.KERNELS, _CONSTANTS)
+    return "\n".join([f"# {describe_device()}", _PRELUDE, text(), source])
+
+
+def kernel_source(module: str, names: Collection[str], constants: Mapping[str, int]) -> str:
+    """The source of the kernels of these names and of the device functions in a module of this folder, after its mark,
+    with constants. Names of columns become numbers, with which numba is faster."""
+    body = Path(__file__).with_name(f"{module}.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
+    body = inline_constants(body, _ENUMS).replace(": Any", "").replace(" -> Any", "")
+    body = _DEFINITION.sub(
+        lambda match: f"@cuda.jit({'cache=True' if match[1] in names else 'device=True'})\n{match[0]}", body
+    )
+    return "\n".join([*(f"{name} = {number}" for name, number in constants.items()), body])
 
 
 def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
@@ -175,8 +184,3 @@ def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str,
 
 def _kernels_of(module: ModuleType) -> dict[str, Any]:
     return {name: getattr(module, name) for name in wave_kernels.KERNELS}
-
-
-def _decorate(match: re.Match[str]) -> str:
-    options = "cache=True" if match[1] in wave_kernels.KERNELS else "device=True"
-    return f"@cuda.jit({options})\n{match[0]}"

@@ -8,7 +8,7 @@ element: the reference runs it, and has the operands and the tag of the trap.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from ....core.errors import Crash, TagloomError
 from ....core.graph.graph import Graph
 from ....core.graph.lower import lower
 from ....core.ops.op import OPS, trap_message
-from ....core.program.program import STRUCTURED_OPS
+from ....core.program.program import STRUCTURED_OPS, Program
 from ....core.tag import Tag
 from ....core.types import HandleType
 from ....core.value import Value, admit, borrow
@@ -101,7 +101,12 @@ def unsupported_map(element_map: ElementMap, options: RunOptions) -> str | None:
 def _unsupported_reasons(element_map: ElementMap, options: RunOptions) -> Iterator[str]:
     names = ("schedule", "until", "keep", "k")
     yield from unsupported_options({name: getattr(options, name) for name in names})
-    program = element_map.element_program
+    yield from unsupported_scalars(element_map.element_program)
+    yield from unsupported_kernels(map_code(element_map).code.kernel_names)
+
+
+def unsupported_scalars(program: Program) -> Iterator[str]:
+    """Why no code can be generated for a program: it is not one of scalars."""
     for function in program.reachable_functions():
         if any(region.pullback for region in function.body.walk_regions()):
             yield f"it does not support gradients ({function.name})"
@@ -112,11 +117,15 @@ def _unsupported_reasons(element_map: ElementMap, options: RunOptions) -> Iterat
                 yield f"it has no kernel for {node.op} ({function.name}.{node.name})"
         for variable in variables:
             if not variable.type.is_scalar or isinstance(variable.type.dtype, HandleType):
-                yield f"it maps functions of scalars, and {function.name}.{variable.name} is {variable.type}"
+                yield f"it supports only scalars, and {function.name}.{variable.name} is {variable.type}"
     reason = unsupported_program(program)
     if reason is not None:
         yield reason
-    missing = map_code(element_map).code.kernel_names - set(kernels.callable_functions()) - set(_WRAPPING)
+
+
+def unsupported_kernels(names: Collection[str]) -> Iterator[str]:
+    """Why generated code cannot run that calls the functions of `jit.kernels` of these names."""
+    missing = set(names) - set(kernels.callable_functions()) - set(_WRAPPING)
     if missing:
         yield f"it has no kernel for {sorted(missing)[0].rpartition('_')[0]}"
 
@@ -151,16 +160,8 @@ def kernel_text(map_code: MapCode, *, is_simulated: bool) -> str:
     texts = [f"{LANE_TYPES[lane(type_.dtype)]}({text})" for text, (_, type_) in zip(texts, parameters, strict=True)]
     results = [f"r{number}" for number in map_code.result_numbers]
     values = ", ".join(["code", "rest", *(f"v{n}" for n in range(len(element_map.call.results)))])
-    product = "a * b" if is_simulated else "libdevice.dmul_rn(a, b)"
     lines = [
-        HEADER,
-        *["from numba.cuda import libdevice"] * (not is_simulated),
-        f"import {kernels_module} as called",
-        f"globals().update(called.named_device_functions({sorted(code.kernel_names)}))",
-        "@cuda.jit(device=True)",
-        "def exact_product(a, b):",
-        f" return {product}",
-        code.text,
+        program_module(code, is_simulated=is_simulated),
         "@cuda.jit(cache=True)",
         f"def map_elements({', '.join([*columns, *results])}, codes, pending, begin, count, stack, left, fuel):",
         " t = cuda.grid(1)",
@@ -172,6 +173,22 @@ def kernel_text(map_code: MapCode, *, is_simulated: bool) -> str:
         "  codes[i] = code",
         "  if code == 0:",
         *[f"   {name}[i] = v{number}" for name, number in zip(results, map_code.result_numbers, strict=True)],
+    ]
+    return "\n".join([*lines, ""])
+
+
+def program_module(code: ThreadCode, *, is_simulated: bool) -> str:
+    """The code of a program with the functions that it calls."""
+    product = "a * b" if is_simulated else "libdevice.dmul_rn(a, b)"
+    lines = [
+        HEADER,
+        *["from numba.cuda import libdevice"] * (not is_simulated),
+        f"import {kernels_module} as called",
+        f"globals().update(called.named_device_functions({sorted(code.kernel_names)}))",
+        "@cuda.jit(device=True)",
+        "def exact_product(a, b):",
+        f" return {product}",
+        code.text,
     ]
     return "\n".join([*lines, ""])
 

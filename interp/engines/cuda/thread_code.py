@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -79,10 +79,10 @@ Line = str | StackValue
 
 def emit_program(program: Program) -> ThreadCode:
     """Generate the code of a program of scalars."""
-    return _DeviceProgramEmitter(program).emit()
+    return DeviceProgramEmitter(program).emit()
 
 
-class _DeviceProgramEmitter:
+class DeviceProgramEmitter:
     """The functions of a program: their names, and whether they need the stack."""
 
     def __init__(self, program: Program) -> None:
@@ -114,6 +114,10 @@ class _DeviceProgramEmitter:
             else:
                 DeviceFunctionEmitter(self, functions[0].name).emit_function(functions[0])
         self.emit_element()
+        return self.thread_code()
+
+    def thread_code(self) -> ThreadCode:
+        """The code that has been emitted."""
         text = "\n".join(self.lines)
         names = frozenset(_KERNEL_CALL.findall(text))
         return ThreadCode(_KERNEL_CALL.sub(r"k_\1", text), names, self.frame_words)
@@ -135,7 +139,7 @@ class _DeviceProgramEmitter:
 class DeviceFunctionEmitter:
     """Writes one device function with structured control flow."""
 
-    def __init__(self, program: _DeviceProgramEmitter, function: str) -> None:
+    def __init__(self, program: DeviceProgramEmitter, function: str) -> None:
         self.program, self.function = program, function
         self.results: tuple[Type, ...] = ()
         self.lines: list[Line] = program.lines  # type: ignore[assignment]
@@ -293,7 +297,10 @@ class StateMachineEmitter(DeviceFunctionEmitter):
     """Writes the state machine of functions that can call each other. A node without such a call is emitted as in a
     function, into the current block; a call, and a cond or loop around one, ends the block."""
 
-    def __init__(self, program: _DeviceProgramEmitter, name: str, functions: Sequence[FunctionDef]) -> None:
+    header_words = 1
+    """The words of a frame before arguments and results."""
+
+    def __init__(self, program: DeviceProgramEmitter, name: str, functions: Sequence[FunctionDef]) -> None:
         super().__init__(program, functions[0].name)
         self.name, self.functions = name, functions
         self.members = {function.name for function in functions}
@@ -310,30 +317,46 @@ class StateMachineEmitter(DeviceFunctionEmitter):
         for function in self.functions:
             self.function = function.name
             self.enter_block(self.entry_blocks[function.name])
-            count = max(len(function.body.parameters), len(function.results))
-            self.frame_words = 1 + count
+            self.frame_words = self.header_words + max(len(function.body.parameters), len(function.results))
             values = [
-                StackValue(parameter.type, "", -1, number + 1)
+                StackValue(parameter.type, "", -1, self.header_words + number)
                 for number, parameter in enumerate(function.body.parameters)
             ]
             results = [self.load(value) for value in self.emit_split_region(function.body, values)]
-            for number, (text, type_) in enumerate(zip(results, function.results, strict=True)):
-                self.emit(f"stack[sp + {number + 1}, t] = {pack_word(text, type_)}")
-            self.emit("pc = stack[sp, t]")
-            self.emit_exit("pc < 0", f"int64({EXIT_RETURNED})")
+            self.emit_return(results, function.results)
             frames[function.name] = self.frame_words
         self.program.frame_words = max(self.program.frame_words, *frames.values())
+        self.emit_machine(frames)
+
+    def emit_return(self, texts: Sequence[str], types: Sequence[Type]) -> None:
+        """Emit the end of the last block of a function."""
+        for number, (text, type_) in enumerate(zip(texts, types, strict=True)):
+            self.emit(f"{self.word_text(self.header_words + number)} = {pack_word(text, type_)}")
+        self.emit("pc = stack[sp, t]")
+        self.emit_exit("pc < 0", f"int64({EXIT_RETURNED})")
+
+    def emit_machine(self, frames: Mapping[str, int]) -> None:
+        """Emit the device function, from its blocks and the sizes of frames by function."""
         lines = self.program.lines
         lines += [f"{self.frame_name(name)} = {words}" for name, words in frames.items()]
         lines += ["@cuda.jit(device=True)", f"def {self.name}(pc, stack, t, sp, left, fuel):", " while True:"]
+        self.emit_blocks()
+
+    def emit_blocks(self) -> None:
+        """Emit the choice among the blocks by `pc`."""
+        lines = self.program.lines
         for number, block in enumerate(self.blocks):
             lines.append(f"  {'elif' if number else 'if'} pc == {number}:")
             for line in block:
                 if isinstance(line, str):
                     lines.append(line)
                 elif line.word is not None:
-                    lines.append(f"   stack[sp + {line.word}, t] = {pack_word(line.variable, line.type)}")
+                    lines.append(f"   {self.word_text(line.word)} = {pack_word(line.variable, line.type)}")
         lines += ["  else:", f"   {self.exit_text(f'int64({EXIT_RETURNED})')}"]
+
+    def word_text(self, word: int) -> str:
+        """A word of the current frame."""
+        return f"stack[sp + {word}, t]"
 
     def frame_name(self, function: str) -> str:
         """The constant that is the number of words of a frame."""
@@ -374,14 +397,15 @@ class StateMachineEmitter(DeviceFunctionEmitter):
             value.word = self.fresh_word()
         if id(value) not in self.loaded_variables:
             self.loaded_variables[id(value)] = self.assign(
-                unpack_word(f"stack[sp + {value.word}, t]", value.type), value.type
+                unpack_word(self.word_text(value.word), value.type), value.type
             )
         return self.loaded_variables[id(value)]
 
     def store(self, texts: Sequence[str], values: Sequence[StackValue]) -> None:
         """Store the texts into the words of values."""
         for text, value in zip(texts, values, strict=True):
-            self.emit(f"stack[sp + {value.word}, t] = {pack_word(text, value.type)}")
+            assert value.word is not None
+            self.emit(f"{self.word_text(value.word)} = {pack_word(text, value.type)}")
 
     # Regions
 
@@ -442,8 +466,9 @@ class StateMachineEmitter(DeviceFunctionEmitter):
         self.emit(f"pc = int64({start}) if {self.load(test)} else int64({end})")
         self.enter_block(start)
         results = self.emit_split_region(body, values)
-        self.store(list(map(self.load, results)), values)  # all are loaded before the first is stored
+        texts = list(map(self.load, results))  # all are loaded before the first is stored
         self.emit_fuel_check()
+        self.store(texts, values)
         self.emit(f"pc = int64({head})")
         self.loops -= 1
         self.enter_block(end)

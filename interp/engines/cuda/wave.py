@@ -352,7 +352,7 @@ def unsupported_options(options: dict[str, Any]) -> Iterator[str]:
     if options["keep"] is not None:
         yield "it keeps no events"
     if options["schedule"] != "waves":
-        yield "it supports only the schedule waves"
+        yield "it supports only the schedule waves, and lifo for functions that call themselves"
     if options["until"] != "quiet":
         yield f"it runs until it is quiescent, and does not support until={options['until']!r}"
     if options["k"] is not None:

@@ -296,7 +296,7 @@ def test_a_run_that_moves_has_the_remaining_seconds(monkeypatch: pytest.MonkeyPa
 
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
-    (fib, {"schedule": "lifo"}, "it supports only the schedule waves"),
+    (fib, {"schedule": "fifo"}, "it supports only the schedule waves"),
     (fib, {"until": "result"}, "until='result'"),
     (fib, {"keep": "events"}, "it keeps no events"),
     (fib, {"k": 2}, "it does not support k-bounds"),
