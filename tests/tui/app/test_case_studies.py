@@ -97,11 +97,11 @@ NETWORK_BUGS = {
     ),
     "L2HMC": NetworkBug(
         ("eager/l2hmc.py",),
-        (("(x - way) * tl.exp(-grown)", "(x - way) * tl.exp(grown)"),),
+        (("(x - shift) * tl.exp(-log_scale)", "(x - shift) * tl.exp(log_scale)"),),
         PLACES,
         "",
         "9 F2",
-        (r"moved\.negative \(correct\.py:84\)", r"there is no such node"),
+        (r"Sampler_drift\.negative \(correct\.py:85\)", r"there is no such node"),
     ),
 }
 
@@ -117,6 +117,13 @@ def find_bug(target: Path, arguments: tuple[str, ...], command: str, keys: str, 
 
     for size in ((80, 24), (200, 60)):
         shown(script, str(target), *arguments, size=size)
+
+
+@pytest.mark.parametrize("bug", NETWORK_BUGS.values(), ids=NETWORK_BUGS)
+def test_the_programs_have_what_a_bug_changes(bug: NetworkBug) -> None:
+    """What a bug changes occurs once in its program."""
+    text = (EXAMPLES / bug.files[0]).read_text()
+    assert [text.count(old) for old, _ in bug.changes] == [1] * len(bug.changes)
 
 
 @pytest.mark.full(first=1)
