@@ -198,14 +198,14 @@ def place_title(title: str, rooms: Sequence[TitleRoom]) -> tuple[str, TitleRoom]
     """The text and the place of a title: the first room with enough space for it between blanks, the first with enough
     for it alone, or the longest, in which it is cut.
 
-    >>> rooms = [TitleRoom(0, 2, 3), TitleRoom(9, 2, 6), TitleRoom(9, 10, 5)]
-    >>> [(text, room[:2]) for text, room in (place_title(title, rooms) for title in ("head", "stacks", "long title"))]
-    [(' head ', (9, 2)), ('stacks', (9, 2)), ('long ~', (9, 2))]
+    >>> rooms = [TitleRoom(0, 2, 3), TitleRoom(9, 2, 7), TitleRoom(9, 10, 5)]
+    >>> [(text, room[:2]) for text, room in (place_title(title, rooms) for title in ("heads", "stacks", "long title"))]
+    [(' heads ', (9, 2)), ('stacks', (9, 3)), ('long t~', (9, 2))]
     """
-    for text in (f" {title} ", title):
+    for text, shift in ((f" {title} ", 0), (title, 1), (title, 0)):
         for room in rooms:
-            if len(text) <= room.length:
-                return text, room
+            if len(text) + shift <= room.length:
+                return text, room._replace(column=room.column + shift)
     longest = max(rooms, key=lambda room: room.length)
     return abbreviate(title, longest.length)[: longest.length], longest
 
