@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -70,6 +71,36 @@ def test_blocks_make_a_table() -> None:
     _, _, *lines = table.splitlines()
     assert len(lines) == 8
     assert all(float(figure) > 0 for line in lines for figure in line.strip("| ").split(" | ")[2:])
+
+
+GPU_STEPS = [
+    "surroundings", "correctness", "Collatz, mapped", "fib by hand", "tak(24, 16, 8)",
+    "1,000 loops of 1,000 iterations in a loop", "parts of a wave", "tools",
+]  # fmt: skip
+"""A step of each kind."""
+GPU_WAYS = ["cuda, waves", "cuda, lifo", "fast, lifo", "fast, all cores", "compiled"]
+
+
+@pytest.mark.heavy
+def test_gpu_writes_a_document(tmp_path: Path) -> None:
+    """The benchmark of a GPU, on the simulator: every step has figures or says why not, and all ways to run a program
+    have the same value."""
+    target, environment = tmp_path / "gpu.json", {**os.environ, "NUMBA_ENABLE_CUDASIM": "1"}
+    command = [sys.executable, str(FOLDER / "gpu.py"), "--quick", "--json", str(target), "--only", *GPU_STEPS]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    steps = json.loads(target.read_text())["steps"]
+    assert set(steps) == set(GPU_STEPS) and not any("skipped" in found for found in steps.values())
+    tak = steps["tak(24, 16, 8)"]
+    assert tak["agree"] and all(way["value"] == 2 and way["seconds"] for way in map(tak.get, GPU_WAYS))
+    assert sum(tak["cuda, lifo"]["kernel_seconds"].values()) > 0 < tak["cuda, waves"]["bytes_allocated"]
+    assert "call themselves" in steps["1,000 loops of 1,000 iterations in a loop"]["cuda, lifo"]["refused"]
+    assert sum(steps["correctness"]["programs"].values()) > 2 and not steps["correctness"]["wrong"]
+    mapped = steps["Collatz, mapped"]["8 elements"]
+    assert {mapped[name]["value"] for name in ("cuda", "compiled", "by hand")} == {0 + 1 + 7 + 2 + 5 + 8 + 16 + 3}
+    assert steps["fib by hand"]["value"] == 34
+    parts = steps["parts of a wave"]
+    assert [parts[name]["value"] for name in ("as it is", "counters off", "profile off")] == [8, 8, 8]
 
 
 @pytest.mark.heavy
