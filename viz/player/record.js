@@ -109,7 +109,7 @@ class Recorder {
     else {
       moves.push(...event.consumed.map((each) => each.number).sort((a, b) => a - b).map((number) => this.move(this.tokens[number], CONSUMED)));
       moves.push(...this.refresh(isPartner));
-      moves.push(...event.sent.map((each) => (each.node < 0 ? this.move(each, RETURNED) : event.isHeld ? this.move(each, THROTTLED) : this.join(each))));
+      moves.push(...event.sent.map((each) => (each.node < 0 ? this.move(each, RETURNED) : event.isThrottled ? this.move(each, THROTTLED) : this.join(each))));
       moves.push(...event.woken.map((each) => this.join(each)));
       if (node.op === "store") moves.push(...this.refresh((other) => this.machine.graph.nodes[other.node].op === "get"));
     }

@@ -22,7 +22,8 @@ CORPUS = Path(__file__).parents[2] / "corpus"
 SHOWN = """(() => {
   const all = (selector) => [...document.querySelectorAll(selector)].filter((each) => !each.hidden);
   const texts = (selector) => all(selector).map((each) => each.textContent);
-  const pills = all('.token').map((each) => each.getAttribute('transform') + each.textContent).sort();
+  const pills = all('.token').map((each) =>
+    each.getAttribute('transform') + each.getAttribute('class') + each.textContent).sort();
   return JSON.stringify([texts('#call, #result, #sentence, #position, #printed, #profile-title'), texts('#tags li'),
     texts('#cells h3, #cells li'), texts('#plan .mark'), pills, document.querySelector('.cursor').getAttribute('x')]);
 })()"""
@@ -73,7 +74,7 @@ def end(tab: Tab) -> str:
 RUNS: list[tuple[str, list[Any], str]] = [
     ("fibonacci:fib", [4], "waves"),
     ("cells_chain:chain", [4], "lifo"),
-    ("bounded_loop:by_2", [5], "waves"),
+    ("bounded_loop:by_1", [5], "waves"),
     ("print_hanoi:hanoi", [3, 1, 3], "fifo"),
     ("graph_going_back:doublings_back", [1.0, 10.0, 1.0], "random:3"),
 ]
@@ -101,6 +102,7 @@ def test_it_shows_what_the_player_shows(
             shown[-1].append(tab.run(SHOWN))
     for step, recorded, computed in zip(steps, *shown, strict=True):
         assert json.loads(computed) == json.loads(recorded), step
+    assert ("throttled" in "".join(shown[0])) == name.startswith("bounded")
 
 
 @pytest.mark.full
