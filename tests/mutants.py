@@ -239,10 +239,12 @@ SUBJECTS = {
         (
             "interp/engines/jit/cache.py",
             "interp/engines/jit/thread_pool.py",
+            "interp/engines/jit/parallel_loops.py",
             "interp/engines/jit/random.py",
             "interp/engines/jit/kernels.py",
             "interp/engines/jit/intrinsics.py",
             "interp/engines/jit/native.py",
+            "interp/engines/jit/symbols.py",
             "interp/engines/jit/matrices.py",
         ),
         (

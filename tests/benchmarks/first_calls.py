@@ -3,8 +3,9 @@
 
 Each run is a process of its own, with a copy of a cache that has only what all programs share; with `--empty`, with an
 empty one. Timers stand around the passes of numba and the calls of LLVM, and a stage within another one does not count
-for the outer one. A figure is the median of the runs. Where JAX is installed, the last line has the first call of its
-step, in processes that take turns with the others; JAX is imported before it, numba during it."""
+for the outer one. A figure is the median of the runs. Then comes the first call in a second process, which finds all
+code on disk. Where JAX is installed, the last line has the first call of its step, in processes that take turns with
+the others; JAX is imported before it, numba during it."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ HERE = Path(__file__).resolve().parent
 ROWS = {"softmax": 10, "mlp": 100, "lstm": 32, "treernn": 1, "treelstm": 1, "l2hmc": 10, "fib": 20}
 """The programs, each with the size of its batch, or its argument. fib is loaded without numba."""
 ROWS_OF_JAX = {"softmax", "mlp", "lstm", "l2hmc"}
-SHARED_FILES = ("moves.o", "runtime.o", "matmul_*.o", "thread_pool.py")
+SHARED_FILES = ("moves.o", "runtime.o", "matmul_*.o", "thread_pool.o")
 """The files in the cache of what all programs share."""
 OTHER = "tracing, and all else"
 ANALYSES, LOWERING = "numba, of scalar columns: bytecode, type inference", "numba, of scalar columns: lowering to LLVM"
@@ -132,6 +133,16 @@ def first_call(row: str) -> None:
     print(json.dumps({"seconds": timers.seconds, "counts": timers.counts, "all": total, "names": timers.names}))
 
 
+def second_process(row: str) -> None:
+    """In a process of its own: the first call of a row whose code is on disk."""
+    import tagloom as tl
+
+    run = build(row, tl)
+    begun = time.process_time()
+    run()
+    print(json.dumps({"all": time.process_time() - begun}))
+
+
 def first_call_of_jax(row: str) -> None:
     """In a process of its own: the first call of a row by JAX."""
     step = importlib.import_module("systems.jax_training").step(row, ROWS[row])
@@ -177,13 +188,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--empty", action="store_true", help="with an empty cache")
     parser.add_argument("--names", action="store_true", help="also the names of the functions that numba compiles")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--jax-child", help=argparse.SUPPRESS)
+    children = {"child": first_call, "second-child": second_process, "jax-child": first_call_of_jax}
+    for child in children:
+        parser.add_argument(f"--{child}", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.child or asked.jax_child:
-        first_call(asked.child) if asked.child else first_call_of_jax(asked.jax_child)
-        return
+    for child, function in children.items():
+        if row := getattr(asked, child.replace("-", "_")):
+            function(row)
+            return
     results: dict[str, list[dict[str, Any]]] = {row: [] for row in asked.only}
+    second_results: dict[str, list[float]] = {row: [] for row in asked.only}
     jax_results: dict[str, list[float]] = {row: [] for row in asked.only}
     has_jax = importlib.util.find_spec("jax") is not None
     with TemporaryDirectory() as shared:
@@ -194,6 +208,7 @@ def main() -> None:
                 with TemporaryDirectory() as folder:
                     shutil.copytree(shared, folder, dirs_exist_ok=True)
                     results[row].append(measure(row, folder))
+                    second_results[row].append(measure(row, folder, "--second-child")["all"])
                     if has_jax and row in ROWS_OF_JAX:
                         jax_results[row].append(measure(row, folder, "--jax-child")["all"])
 
@@ -203,6 +218,7 @@ def main() -> None:
     lines = [[stage, *medians("seconds", stage)] for stage in STAGES]
     lines.append(["all", *(number(statistics.median(run["all"] for run in runs)) for runs in results.values())])
     lines += [[count, *medians("counts", count)] for count in COUNTS]
+    lines.append(["second process, all", *(number(statistics.median(runs)) for runs in second_results.values())])
     if has_jax:
         lines.append(["JAX, all", *(number(statistics.median(runs)) if runs else "" for runs in jax_results.values())])
     print(markdown(["stage, s of processor time", *results], lines))

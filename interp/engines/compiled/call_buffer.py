@@ -22,6 +22,7 @@ from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import Type
 from ....core.value import Value, admit
+from ..jit.extension_modules import runtime_module
 from ..jit.kernels import lane
 from ..jit.state import (
     EXIT_REASON,
@@ -121,9 +122,7 @@ class _ArrayInterface:
 def mem_info_class() -> Any:
     """numba's type for owners of memory that generated code allocated; called with the address of the reference
     count."""
-    from numba.core.runtime.nrt import MemInfo
-
-    return MemInfo
+    return runtime_module()._MemInfo
 
 
 def take_value(words: Words, offset: int, type_: Type) -> Value:
@@ -228,10 +227,8 @@ class CallBuffer:
             number = value.item() if isinstance(value, np.generic) else value
             pack_into(_STRUCT_CODES[lane(type_.dtype)], self.state, 8 * OPERANDS, number)
             return
-        from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
-
         array = np.asarray(value)
-        counter: int = _nrt_python.meminfo_alloc(max(1, array.nbytes))
+        counter: int = runtime_module().meminfo_alloc(max(1, array.nbytes))
         memory = mem_info_class()(counter)
         memory.acquire()  # besides the reference of this object
         ctypes.memmove(memory.data, data_address(array), array.nbytes)

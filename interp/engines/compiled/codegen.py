@@ -95,7 +95,7 @@ from numba.types import Array, Tuple, void
 from {__package__.rpartition(".")[0]}.jit import intrinsics as m, random as d
 """
 ARRAY_HEADER = f"""\
-from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
+from {__package__.rpartition(".")[0]}.jit import arrays as e, parallel_loops as w, numpy_loops as n
 from {__package__.rpartition(".")[0]}.jit import matrices as p, runtime as h
 parallel_for_large = h.parallel_for_large
 """

@@ -17,7 +17,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,6 +37,7 @@ from ...machine.event import Event, Token
 from ...outcome.outcome import Outcome, build_trap, value_outcome
 from ..interrupt import interrupt_between_steps
 from ..jit import cache as module_cache
+from ..jit import thread_pool
 from ..jit.cache import show_compiling
 from ..jit.compiler_process import CompileTask, compile_and_wait
 from ..jit.native import load_native
@@ -442,7 +442,7 @@ def run_buffer_on_caller(
             if not buffer.is_stop_requested:
                 return FinishedRun(buffer, memory_error(compiled))
         if buffer.wants_thread_pool:
-            thread_pool_module().start_pool_async()
+            thread_pool.start_pool_async()
     compiled.is_quick = not buffer.is_stop_requested
     is_out_of_stack = compiled.is_quick and buffer.exit_reason == EXIT_STACK
     compiled.needs_large_stack = is_out_of_stack and buffer.stack_floor != floor  # else the caller was deep
@@ -503,7 +503,7 @@ def wait_for_end(thread: LargeStackThread, buffer: CallBuffer, monitor: LimitMon
         if limit is not None:
             return limit
         if buffer.wants_thread_pool:
-            buffer.set_thread_pool(int(thread_pool_module().start_pool_async()))
+            buffer.set_thread_pool(int(thread_pool.start_pool_async()))
     return None
 
 
@@ -515,25 +515,16 @@ def tape_arena(compiled: CompiledProgram, buffer: CallBuffer, limits: Limits) ->
     return call_buffer.RecordArena(buffer, limits.bytes) if compiled.module.has_tapes else _NO_ARENA
 
 
-@cache
-def thread_pool_module() -> Any:
-    """The thread pool's module, which runs on scalars do not import."""
-    from ..jit import thread_pool
-
-    return thread_pool
-
-
 def attach_thread_pool(compiled: CompiledProgram, buffer: CallBuffer) -> None:
     """Attach the thread pool to a run, if the pool is running or an argument is large; in the second case, start it.
     This comes before limits are checked, since the pool may have to be compiled."""
     if compiled.has_only_scalars:
         return
-    pool = thread_pool_module()
-    address = pool.pool_address()
+    address = thread_pool.pool_address()
     if not address:
         for argument in buffer.borrowed_arguments:  # `any` takes 0.5 us longer
             if argument.size >= PARALLEL_MIN_ELEMENTS:
-                address = pool.start_pool()
+                address = thread_pool.start_pool()
                 break
     buffer.set_thread_pool(address)
 

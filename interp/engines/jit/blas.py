@@ -12,16 +12,16 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
-from numba.np import linalg
+from .extension_modules import helper_module, load_extension_file
 
 _MODULE = "scipy.linalg.cython_blas"
 _NUMBER = None
 """Stands for the address of a number."""
-_CALLS: dict[str, Sequence[Any]] = {
+FUNCTIONS: dict[str, Sequence[Any]] = {
     "xxdot": (b"n", 0, _NUMBER, _NUMBER, _NUMBER),
     "xxgemv": (b"n", 0, 0, _NUMBER, _NUMBER, 1, _NUMBER, _NUMBER, _NUMBER),
     "xxgemm": (b"n", b"n", 0, 0, 0, _NUMBER, _NUMBER, 1, _NUMBER, 1, _NUMBER, _NUMBER, 1),
@@ -35,11 +35,11 @@ def load_blas() -> None:
     """Let numba's functions find their routines: else machine code does when it first calls BLAS, and Ctrl-C meanwhile
     would end the process. Raises ImportError without SciPy, and RuntimeError for a SciPy that does not fit numba."""
     if _MODULE in sys.modules or not _load_module():
-        linalg.ensure_blas()  # type: ignore[no-untyped-call]
+        importlib.import_module("numba.np.linalg").ensure_blas()
         return
     try:
-        check_width = getattr(linalg, "_check_lapack_int_width", None)
-        if check_width is not None:  # older versions of numba check nothing
+        check_width = getattr(sys.modules.get("numba.np.linalg"), "_check_lapack_int_width", None)
+        if check_width is not None:  # not without numba: then it was called with this SciPy when code was compiled
             check_width()
         _call_functions()
     finally:
@@ -55,26 +55,16 @@ def _load_module() -> bool:
     if path is None:
         return False
     importlib.import_module("scipy")  # prepares the search for its libraries
-    loader = ExtensionFileLoader(_MODULE, str(path))
-    spec = importlib.util.spec_from_file_location(_MODULE, path, loader=loader)
-    assert spec is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[_MODULE] = module
-    try:
-        loader.exec_module(module)
-    except BaseException:
-        del sys.modules[_MODULE]
-        raise
+    sys.modules[_MODULE] = load_extension_file(_MODULE, path)
     return True
 
 
 def _call_functions() -> None:
     """Call each function on operands without elements, for both kinds of floats."""
-    helpers: Any = importlib.import_module("numba._helperlib")
     number = ctypes.c_double(0.0)
     types: dict[type, Any] = {bytes: ctypes.c_char, int: ctypes.c_ssize_t, type(_NUMBER): ctypes.c_void_p}
-    for name, arguments in _CALLS.items():
+    for name, arguments in FUNCTIONS.items():
         prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char, *(types[type(each)] for each in arguments))
-        function = prototype(helpers.c_helpers[name])
+        function = prototype(helper_module().c_helpers[name])
         for element in b"s", b"d":
             function(element, *(ctypes.addressof(number) if each is _NUMBER else each for each in arguments))

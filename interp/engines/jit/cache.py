@@ -160,8 +160,13 @@ def _lock_folder(folder: Path) -> Iterator[None]:
 def module_folder(text: str) -> Path:
     """The cache folder of a text, created if necessary; raises OSError if it cannot be created, or is not private to
     this user."""
+    return key_folder(cache_key(text))
+
+
+def key_folder(key: str) -> Path:
+    """`module_folder`, of the text with this key."""
     folder = cache_folder()
-    for path in (folder, folder / cache_key(text)):
+    for path in (folder, folder / key):
         make_private_folder(path)
         if not _is_private(path):
             _warn_insecure_folder(path)
@@ -221,7 +226,7 @@ def _environment_fingerprint() -> str:
 
     files = sorted(path for pattern in _SOURCE_GLOBS for path in _PACKAGE_ROOT.glob(pattern))
     sources = [f"{path.relative_to(_PACKAGE_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
-    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]  # numba is slow to import
+    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy", "scipy"))]  # numba is slow to import
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
     return "\0".join([*sources, *versions, *processor, *settings])

@@ -15,7 +15,7 @@ from ....core.errors import Usage
 from ....core.ops.op import OPS, Attributes, Op, fault_error
 from ....core.types import Type
 from . import kernels
-from .native import check_linkable
+from .symbols import declared_names, define_symbols
 
 _DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 
@@ -45,9 +45,8 @@ def find_fault(row: Op) -> str | None:
             module: dict[str, Any] = {}
             exec(f"{kernels.HEADER}{probe}probe = kernel(probe)\nprobe.compile(({', '.join(lanes)},))\n", module)
             (compiled,) = module["probe"].overloads.values()
-            check_linkable(
-                function.name for function in compiled.library._final_module.functions if function.is_declaration
-            )
+            names_called = declared_names(compiled.library._final_module)
+            define_symbols(name for name in names_called if not name.startswith("llvm."))
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             kinds = ", ".join(map(str, operands))

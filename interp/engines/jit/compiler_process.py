@@ -62,7 +62,7 @@ class CompileTask(NamedTuple):
         if not self.function:
             load_module(self.name, self.text)
             return
-        if "thread_pool" in self.text:  # first, since the file of the task says that all is ready
+        if "parallel_loops" in self.text:  # first, since the file of the task says that all is ready
             from .thread_pool import load_worker
 
             load_worker()

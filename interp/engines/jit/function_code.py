@@ -10,7 +10,7 @@ that a user adds.
 
 There are two kinds of functions. A decorator is the signature of a *function*: `@float64(int64, float64)`. Its `return`
 without a value returns zeros. A function without a decorator is a *body* `body(words, first, last)`, the loop over
-elements of an array (thread_pool.py); no two of its arrays share memory. A call `body(s, count, values)` computes it
+elements of an array (parallel_loops.py); no two of its arrays share memory. A call `body(s, count, values)` computes it
 for all elements, by the function `parallel_for_large` (runtime.py).
 
 Arrays are counted by reference. The result of a call is a new reference, which a variable takes over; arguments are
@@ -50,7 +50,8 @@ from .memory import (
     kernel,
     tuple_element,
 )
-from .thread_pool import BODY_TYPES
+from .parallel_loops import BODY_TYPES
+from .symbols import declared_names
 
 MAX_INLINE_LINES = 40
 """The most lines of a function that LLVM may inline. Longer ones stay calls: inlining them took two thirds of the
@@ -106,7 +107,7 @@ def compile_functions(text: str, namespace: dict[str, Any], exports: Mapping[str
             module.link_in(linked_library._get_module_for_linking(), preserve=True)
         _optimize(module, context.codegen())
         code: bytes = context.codegen()._tm.emit_object(module)
-        return code, [function.name for function in module.functions if function.is_declaration]
+        return code, declared_names(module)
 
 
 def _optimize(module: Any, codegen: Any) -> None:

@@ -31,7 +31,7 @@ from llvmlite import ir
 from numba import float32, float64, int64, types
 from numba.core import cgutils
 
-from . import arrays, intrinsics, runtime, thread_pool
+from . import arrays, intrinsics, parallel_loops, runtime
 from .blas import load_blas
 from .intrinsic import intrinsic
 from .memory import kernel
@@ -181,10 +181,10 @@ _TILE_ROW_BYTES = 2 * _VECTOR_BYTES
 """The bytes of a row of a tile."""
 _compute_tile, _compute_half_tile = tile_intrinsic(2), tile_intrinsic(1)
 data_address, array_at, call_body, keep_alive, parallel_for = (
-    thread_pool.data_address,
-    cast(Any, thread_pool.array_at),
-    thread_pool.call_body,
-    cast(Any, thread_pool.keep_alive),
+    parallel_loops.data_address,
+    cast(Any, parallel_loops.array_at),
+    parallel_loops.call_body,
+    cast(Any, parallel_loops.keep_alive),
     runtime.LIBRARY.declare("parallel_for"),
 )
 read_i: Any = intrinsics.read_i
@@ -232,7 +232,7 @@ def _compute_strips64(words, first, last):  # type: ignore[no-untyped-def]
 @intrinsic
 def _strips_address(typing: Any, x: Any) -> Any:
     """The address of the function that computes strips of a product of such matrices."""
-    return int64(x), thread_pool.emit_function_address(
+    return int64(x), parallel_loops.emit_function_address(
         typing, _compute_strips32 if x.dtype == float32 else _compute_strips64
     )
 

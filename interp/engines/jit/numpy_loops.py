@@ -2,8 +2,7 @@
 column `float_loop`.
 
 Compiled code calls the loops that NumPy calls for contiguous arrays, on the same addresses, so that an array has the
-same bits. A row has a loop for float32 if it computes float32 without a cast to float64. The addresses of a ufunc's
-loops are in its C struct, `PyUFuncObject`.
+same bits. A row has a loop for float32 if it computes float32 without a cast to float64.
 """
 
 from __future__ import annotations
@@ -21,38 +20,16 @@ from numba.core import cgutils
 from ....core.ops.op import OPS, fault_error
 from .intrinsic import intrinsic
 from .memory import array_field, emit_data_address, emit_word_block, internal_njit
+from .symbols import define_symbols, loop_addresses, loop_symbol
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
-class _UfuncObject(ctypes.Structure):
-    _fields_ = (
-        ("references", ctypes.c_ssize_t),
-        ("type", ctypes.c_void_p),
-        ("inputs", ctypes.c_int),
-        ("outputs", ctypes.c_int),
-        ("arguments", ctypes.c_int),
-        ("identity", ctypes.c_int),
-        ("loops", ctypes.POINTER(ctypes.c_void_p)),
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-        ("count", ctypes.c_int),
-        ("reserved", ctypes.c_int),
-        ("name", ctypes.c_char_p),
-    )
-
-
 def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     """An intrinsic that calls a ufunc's loop on contiguous arrays of one size and dtype; the last one is the result."""
-    symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
-    ufunc_object = _UfuncObject.from_address(id(ufunc))
-    assert ufunc_object.name == ufunc.__name__.encode() and (ufunc_object.arguments, ufunc_object.count) == (
-        count,
-        ufunc.ntypes,
-    )
-    loop_index = ufunc.types.index(code * ufunc.nin + "->" + code)
-    llvm.add_symbol(symbol, ufunc_object.loops[loop_index])
-    if ufunc_object.data[loop_index]:  # a loop that serves several functions gets a pointer to one of them
-        llvm.add_symbol(f"{symbol}_data", ufunc_object.data[loop_index])
+    symbol, count, size = loop_symbol(ufunc, code), ufunc.nargs, np.dtype(code).itemsize
+    _, data = loop_addresses(ufunc, code)
+    define_symbols([symbol, f"{symbol}_data"] if data else [symbol])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         function_type = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
@@ -65,7 +42,7 @@ def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
             loop_function,
             [
                 *blocks,
-                _data_address(builder.module, f"{symbol}_data") if ufunc_object.data[loop_index] else _BYTES(None),
+                _data_address(builder.module, f"{symbol}_data") if data else _BYTES(None),
             ],
         )
         return context.get_dummy_value()

@@ -14,7 +14,7 @@ from numba import boolean, float32, float64, int64, void
 
 from . import intrinsics as m
 from . import numpy_loops as n
-from . import thread_pool as w
+from . import parallel_loops as w
 from .memory import kernel
 from .shared_library import SharedLibrary
 from .state import SHARED_FUNCTIONS

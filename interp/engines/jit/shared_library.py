@@ -11,17 +11,17 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import llvmlite.binding as llvm
 from numba.core import cgutils
 from numba.core.registry import cpu_target
 
 from ....core.files import remove_stale_files, write_atomically
 from ..interrupt import interrupt_at_once
 from . import intrinsics
-from .cache import module_folder
+from .cache import cache_key, module_folder
 from .kernels import symbol_name
 from .memory import kernel
-from .native import load_object, native_path, pack_object, unpack_object
+from .native import ObjectFile, define_library, load_library, native_path
+from .symbols import Unlinkable, declared_names
 
 
 class SharedLibrary:
@@ -62,21 +62,17 @@ class SharedLibrary:
             return
         for library in self.dependencies:
             library.load()
-        cpu_target.target_context.refresh()  # defines the symbols of numba's runtime
-        engine = load_object(self._read_or_compile())
-        for name in self.signatures:
-            llvm.add_symbol(symbol_name(name), engine.get_function_address(symbol_name(name)))
+        key = cache_key(self.text)
+        try:
+            load_library(self.name, key)
+        except (OSError, ValueError, Unlinkable):
+            with interrupt_at_once():
+                object_file = self.compile()
+            with suppress(OSError):
+                remove_stale_files(module_folder(self.text))
+                write_atomically(native_path(self.name, self.text), object_file.pack())
+            define_library(self.name, key, object_file)
         self.is_loaded = True
-
-    def _read_or_compile(self) -> bytes:
-        with suppress(OSError, ValueError):
-            return unpack_object(native_path(self.name, self.text).read_bytes())
-        with interrupt_at_once():
-            code = self.compile()
-        with suppress(OSError):
-            remove_stale_files(module_folder(self.text))
-            write_atomically(native_path(self.name, self.text), pack_object(code))
-        return code
 
     def declare(self, name: str) -> Any:
         """A function that compiled code can call, and that calls the library's function of this name by its symbol. It
@@ -87,7 +83,7 @@ class SharedLibrary:
 
         return intrinsics.word_intrinsic(self.signatures[name], build)
 
-    def compile(self) -> bytes:
+    def compile(self) -> ObjectFile:
         """numba compiles each function."""
         module = None
         for name, function in self.functions.items():
@@ -98,5 +94,6 @@ class SharedLibrary:
                 module = part
             else:
                 module.link_in(part)
-        code: bytes = cpu_target.target_context.codegen()._tm.emit_object(module)
-        return code
+        assert module is not None
+        code = cpu_target.target_context.codegen()._tm.emit_object(module)
+        return ObjectFile.create([symbol_name(name) for name in self.functions], declared_names(module), code)

@@ -7,18 +7,14 @@ writes, one element repeatedly.
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
-import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import float32, float64, int64, types
-from numba.core import cgutils
 
 from .intrinsic import intrinsic
-from .intrinsics import word_intrinsic
 from .memory import element_pointer, kernel
-from .native import load_native
+from .shared_library import SharedLibrary
 from .state import STRIDED_ADD_ARRAYS, STRIDED_ADD_ROWS, STRIDED_COPY, STRIDED_MAX, STRIDED_SUM, STRIDED_TAKE_ROWS
 from .state import STRIDED_PARAMETERS as ARITY
 
@@ -313,21 +309,7 @@ def perform_strided_op(operation, target, source, width, a, b, c, d, e, f, g, h,
     return 0
 
 
-_PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
-_MODULE_TEXT = f"""\
-from {__package__}.strided_ops import perform_strided_op
-def strided_op({_PARAMETERS}): return perform_strided_op({_PARAMETERS})
-"""
-_SYMBOL = "tagloom_strided_op"
-_native_function: Any = load_native("moves", _MODULE_TEXT, "strided_op", ARITY)
-llvm.add_symbol(_SYMBOL, ctypes.cast(_native_function, ctypes.c_void_p).value)
-
-
-def _build_call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    word = ir.IntType(64)
-    function: Any = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, [word] * ARITY), _SYMBOL)  # type: ignore[no-untyped-call]
-    return builder.call(function, arguments)
-
-
-strided_op = word_intrinsic(int64(*[int64] * ARITY), _build_call)
+LIBRARY = SharedLibrary("moves", {"strided_op": (int64(*[int64] * ARITY), perform_strided_op.py_func)})
+LIBRARY.load()
+strided_op = LIBRARY.declare("strided_op")
 """Calls `perform_strided_op`, for generated code; takes arrays where that takes addresses."""

@@ -179,7 +179,7 @@ def test_twin_is_caught(twin: str) -> None:
     function, right, wrong = TWINS[twin]
     assert right in inspect.getsource(vars(matrices)[function].py_func)
     scope = dict(vars(matrices))
-    exec("@kernel\ndef _strips_body_address(x): return thread_pool.function_address(_compute_strips64)", scope)
+    exec("@kernel\ndef _strips_body_address(x): return parallel_loops.function_address(_compute_strips64)", scope)
     is_blocked = function != "compute_strips"
     names = ["compute_strips", "_compute_strips64"]
     if is_blocked:

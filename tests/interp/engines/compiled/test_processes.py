@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tagloom.interp.engines.jit import cache
 
 CODE = """
 import sys, time
@@ -69,6 +71,59 @@ def test_scalars_in_a_second_process_need_no_numba(tmp_path: Path, background: s
         subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout for _ in range(2)
     ]
     assert outputs == [f"Returned {loads_numba}\n" * 2, "Returned False\n" * 2]
+
+
+ARRAYS = """
+import sys
+import numpy as np
+import tagloom as tl
+from tagloom.core.value import fingerprint
+@tl.function
+def stored_product(x):
+    return tl.sum(tl.exp(x @ x * 0.01), axis=0), tl.flip(x)
+@tl.function
+def stored_loop(x):
+    return tl.tanh(x) * 2.0 + tl.sqrt(x)
+@tl.function
+def stored_inverse(x):
+    tl.print("trace", tl.sum(x))
+    return tl.linalg.inv(x + tl.eye(200))
+@tl.function
+def stored_gradient(x):
+    return tl.grad(lambda x: tl.mean(tl.softmax(x @ x)[:, 0]))(x)
+x = np.linspace(0.0, 1.0, 40_000).reshape(200, 200)
+for function in (stored_product, stored_loop, stored_inverse, stored_gradient):
+    outcome = function.run(np.linspace(0.0, 1.0, 300_000) if function is stored_loop else x, engine="compiled")
+    print(outcome.status, *map(fingerprint, outcome.results))
+print("numba" in sys.modules, file=sys.stderr)
+"""
+LIBRARIES = ("runtime", "moves", "matmul_float64", "matmul_transposed_left_float64", "thread_pool")
+
+
+def run_arrays(**variables: str) -> tuple[str, str]:
+    """What a process prints: the results of programs on arrays, and whether it imported numba."""
+    environment = os.environ | {"TAGLOOM_BACKGROUND": "off"} | variables
+    run = subprocess.run([sys.executable, "-c", ARRAYS], capture_output=True, text=True, env=environment)
+    assert run.returncode == 0, run.stderr
+    return run.stdout, run.stderr.splitlines()[-1]
+
+
+@pytest.mark.full
+def test_arrays_in_a_second_process_need_no_numba(tmp_path: Path) -> None:
+    """Programs on arrays that another process compiled run without numba, with the same bits: they allocate arrays,
+    call BLAS, NumPy's loops, the libraries and Python, and use the thread pool. If a library is not on disk, or its
+    file is damaged, numba is imported and compiles it again."""
+    first, _ = run_arrays()
+    assert run_arrays() == (first, "False")
+    for path in cache.cache_folder().rglob("*.o"):
+        if path.stem in LIBRARIES or path.stem.startswith("stored"):
+            shutil.copytree(path.parent, tmp_path / "tagloom" / path.parent.name)
+    assert run_arrays(TAGLOOM_CACHE=str(tmp_path)) == (first, "False")
+    (path,) = tmp_path.rglob("matmul_transposed_left_float64.o")
+    path.unlink()
+    (path,) = tmp_path.rglob("moves.o")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert run_arrays(TAGLOOM_CACHE=str(tmp_path)) == (first, "True")
 
 
 WITHOUT_SCIPY = """

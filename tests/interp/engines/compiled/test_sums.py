@@ -10,7 +10,7 @@ import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.twins.compiled_twins import broken
 from tagloom.interp.engines.compiled.fusion import BLOCK_ELEMENTS, FusedChain, plan_fusion
-from tagloom.interp.engines.jit import thread_pool
+from tagloom.interp.engines.jit import parallel_loops, thread_pool
 from tagloom.interp.engines.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
@@ -61,7 +61,7 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
             BLOCK_ELEMENTS - 1,
             BLOCK_ELEMENTS,
             BLOCK_ELEMENTS + 1,
-            thread_pool.PARALLEL_MIN_ELEMENTS + 5,
+            parallel_loops.PARALLEL_MIN_ELEMENTS + 5,
         )
     ),
     (summed_and_returned, [np.arange(5000.0)]),
@@ -69,7 +69,7 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
     (stretched, [np.arange(12).reshape(4, 3), np.arange(3)]),
     (stretched, [np.arange(4).reshape(4, 1), np.arange(3)]),
     (stretched, [np.arange(4).reshape(2, 2), np.arange(3)]),
-    (counted, [np.linspace(0.0, 1.0, thread_pool.PARALLEL_MIN_ELEMENTS)]),
+    (counted, [np.linspace(0.0, 1.0, parallel_loops.PARALLEL_MIN_ELEMENTS)]),
     (repeated, [np.arange(9.0), 5]),
 ]
 
@@ -93,7 +93,7 @@ def test_a_summed_array_is_never_written() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "size", [3 * BLOCK_ELEMENTS + 7, thread_pool.PARALLEL_MIN_ELEMENTS + 1, 9 * thread_pool.CHUNK_ELEMENTS + 3]
+    "size", [3 * BLOCK_ELEMENTS + 7, parallel_loops.PARALLEL_MIN_ELEMENTS + 1, 9 * parallel_loops.CHUNK_ELEMENTS + 3]
 )
 def test_helpers_do_not_change_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum has the same bits with and without helpers, within the bound of its row."""
@@ -118,7 +118,7 @@ TWINS = {
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin whose sum depends on the sharing has other bits; one that omits elements has another value."""
-    given = [np.random.default_rng(seed).normal(size=9 * thread_pool.CHUNK_ELEMENTS + 5) for seed in range(6)]
+    given = [np.random.default_rng(seed).normal(size=9 * parallel_loops.CHUNK_ELEMENTS + 5) for seed in range(6)]
     expected = [scaled.run(x, 0.1, engine="compiled").value for x in given]
     broken(monkeypatch, *TWINS[twin])
     assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != expected

@@ -18,7 +18,7 @@ from support.laws.compiled_laws import differences
 from support.observe.lateness import is_soon
 from support.programs.compiled_child import in_a_process
 from support.twins.compiled_twins import afresh, broken
-from tagloom.interp.engines.jit import kernels, thread_pool
+from tagloom.interp.engines.jit import kernels, parallel_loops, pool_state, thread_pool
 from tagloom.interp.engines.jit.intrinsics import read_i, write
 from tagloom.interp.engines.jit.state import POOL_ADDRESS, POOL_REQUESTED
 
@@ -40,10 +40,10 @@ def arguments(size: int) -> list[Any]:
 @pytest.mark.parametrize(
     "size",
     [
-        thread_pool.PARALLEL_MIN_ELEMENTS - 1,
-        thread_pool.PARALLEL_MIN_ELEMENTS,
-        thread_pool.PARALLEL_MIN_ELEMENTS + 1,
-        7 * thread_pool.CHUNK_ELEMENTS + 3,
+        parallel_loops.PARALLEL_MIN_ELEMENTS - 1,
+        parallel_loops.PARALLEL_MIN_ELEMENTS,
+        parallel_loops.PARALLEL_MIN_ELEMENTS + 1,
+        7 * parallel_loops.CHUNK_ELEMENTS + 3,
     ],
 )
 def test_helpers_do_not_change_bits(size: int) -> None:
@@ -66,9 +66,9 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     values of an earlier run, but hardly for three sizes."""
     broken(monkeypatch, *TWINS[twin])
     sizes = (
-        thread_pool.PARALLEL_MIN_ELEMENTS + 1,
-        7 * thread_pool.CHUNK_ELEMENTS + 3,
-        thread_pool.PARALLEL_MIN_ELEMENTS + 77,
+        parallel_loops.PARALLEL_MIN_ELEMENTS + 1,
+        7 * parallel_loops.CHUNK_ELEMENTS + 3,
+        parallel_loops.PARALLEL_MIN_ELEMENTS + 77,
     )
     assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
 
@@ -90,7 +90,7 @@ def count_visits(c: int, first: int, last: int) -> None:
 
 @njit(nogil=True)
 def shared(s: int, words: int, size: int) -> bool:
-    return thread_pool.parallel_for_large(s, thread_pool.function_address(count_visits), words, size)  # type: ignore[no-any-return, call-arg]
+    return parallel_loops.parallel_for_large(s, parallel_loops.function_address(count_visits), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.inner(first=4)
@@ -99,9 +99,9 @@ def shared(s: int, words: int, size: int) -> bool:
     [
         0,
         1,
-        thread_pool.PARALLEL_MIN_ELEMENTS - 1,
-        thread_pool.PARALLEL_MIN_ELEMENTS,
-        40 * thread_pool.CHUNK_ELEMENTS + 5,
+        parallel_loops.PARALLEL_MIN_ELEMENTS - 1,
+        parallel_loops.PARALLEL_MIN_ELEMENTS,
+        40 * parallel_loops.CHUNK_ELEMENTS + 5,
     ],
 )
 def test_each_element_once(size: int) -> None:
@@ -113,7 +113,7 @@ def test_each_element_once(size: int) -> None:
             given = np.array([counts.ctypes.data], np.int64)
             assert shared(state.ctypes.data, given.ctypes.data, size)
             assert (counts == 1).all() and state[POOL_ADDRESS] == (
-                helping or (size >= thread_pool.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
+                helping or (size >= parallel_loops.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
             )
 
 
@@ -137,9 +137,9 @@ def test_signals_do_not_reach_helpers() -> None:
 def test_idle_helpers_use_no_processor_time() -> None:
     """Helpers that find no work sleep, whether they have just started or just worked."""
     assert thread_pool.start_pool()
-    assert not list(differences(wave.program, wave.graph, arguments(thread_pool.PARALLEL_MIN_ELEMENTS)))
+    assert not list(differences(wave.program, wave.graph, arguments(parallel_loops.PARALLEL_MIN_ELEMENTS)))
     words = thread_pool._pools[os.getpid()]
-    helpers = words[thread_pool._THREAD_IDS :][: words[thread_pool._HELPERS]].tolist()
+    helpers = words[pool_state.THREAD_IDS :][: words[pool_state.HELPERS]].tolist()
 
     def ticks() -> int:
         """The processor time of all helpers, in hundredths of a second."""
@@ -163,7 +163,7 @@ def test_runs_work_without_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_pool, "_pools", {})
     monkeypatch.setattr(thread_pool.os, "pipe", full)  # type: ignore[attr-defined]
     assert (
-        not list(differences(wave.program, wave.graph, arguments(thread_pool.PARALLEL_MIN_ELEMENTS)))
+        not list(differences(wave.program, wave.graph, arguments(parallel_loops.PARALLEL_MIN_ELEMENTS)))
         and not thread_pool.start_pool()
     )
 
@@ -175,11 +175,11 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
     """Helpers avoid one core of the process: the one of the run that woke them."""
     assert thread_pool.start_pool()
     time.sleep(0.1)  # until they sleep
-    assert not list(differences(wave.program, wave.graph, arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)))
+    assert not list(differences(wave.program, wave.graph, arguments(3 * parallel_loops.PARALLEL_MIN_ELEMENTS)))
     words, cores = thread_pool._pools[os.getpid()], os.sched_getaffinity(0)
-    off = int(words[thread_pool._AVOIDED_CORE]) - 1
+    off = int(words[pool_state.AVOIDED_CORE]) - 1
     assert off in cores
-    helpers = words[thread_pool._THREAD_IDS :][: words[thread_pool._HELPERS]].tolist()
+    helpers = words[pool_state.THREAD_IDS :][: words[pool_state.HELPERS]].tolist()
     assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * thread_pool.worker_count()
 
 
@@ -197,7 +197,7 @@ def test_limits_hold_while_helpers_are_compiled(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.full
 def test_the_pool_serves_one_run_at_a_time() -> None:
     """The pool serves one run at a time; a run that finds it busy computes alone."""
-    given = arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)
+    given = arguments(3 * parallel_loops.PARALLEL_MIN_ELEMENTS)
     wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
     wrong: list[int] = []
 
@@ -216,7 +216,7 @@ def test_the_pool_serves_one_run_at_a_time() -> None:
 
 
 FORKED = """
-from tagloom.interp.engines.jit import cache, native, thread_pool
+from tagloom.interp.engines.jit import cache, native, parallel_loops, thread_pool
 from test_thread_pool import arguments, wave
 other = tl.function(lambda x: x * 3 + 1)
 right, loading = {module: module._load_or_compile for module in (cache, native)}, threading.Event()
@@ -238,7 +238,7 @@ def forked(others):
         signal.alarm(30)
         for module, load in right.items():
             module._load_or_compile = load
-        given = arguments(thread_pool.PARALLEL_MIN_ELEMENTS)
+        given = arguments(parallel_loops.PARALLEL_MIN_ELEMENTS)
         os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
     user.join()
     print(os.waitpid(child, 0)[1])

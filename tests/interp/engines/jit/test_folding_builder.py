@@ -55,7 +55,7 @@ def count_instructions(module: Any) -> int:
 
 
 def result_of(module: Any) -> int:
-    native._register_symbols(())
+    native._initialize()
     parsed = llvm.parse_assembly(str(module))
     parsed.verify()
     machine = llvm.Target.from_default_triple().create_target_machine()

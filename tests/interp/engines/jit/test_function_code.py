@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 from tagloom.core.python_ast import parse_python
-from tagloom.interp.engines.jit import arrays, function_code, intrinsics, native, thread_pool
+from tagloom.interp.engines.jit import arrays, function_code, intrinsics, native, parallel_loops
 from tagloom.interp.engines.jit.memory import kernel
 
 NAMES: dict[str, Any] = {
     "m_read_i": intrinsics.read_i,
-    "w_block_at": thread_pool.block_at,
-    "w_array_at": thread_pool.array_at,
-    "w_data_address": thread_pool.data_address,
+    "w_block_at": parallel_loops.block_at,
+    "w_array_at": parallel_loops.array_at,
+    "w_data_address": parallel_loops.data_address,
     "e_empty": arrays.empty,
     "np_sqrt": np.sqrt,
     **{name: getattr(numba, name) for name in ("boolean", "float32", "float64", "int8", "int64", "uint8", "uint64")},

@@ -9,9 +9,14 @@ import pytest
 import tagloom as tl
 from numba import int64, njit
 from numba.core import compiler
-from tagloom.interp.engines.jit import runtime, shared_library
+from tagloom.interp.engines.jit import native, runtime, shared_library
+from tagloom.interp.engines.jit.native import ObjectFile
 from tagloom.interp.engines.jit.shared_library import SharedLibrary
 from tagloom.interp.engines.jit.state import SHARED_FUNCTIONS
+
+
+class Interruption(Exception):
+    """Ends a test where a library is loaded."""
 
 
 def _add_library(name: str) -> SharedLibrary:
@@ -27,6 +32,11 @@ def _call(library: SharedLibrary) -> int:
     return result
 
 
+def forget_libraries() -> None:
+    """Let this process load libraries again, as another one would."""
+    native._library_symbols.clear()
+
+
 @pytest.fixture
 def compile_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The libraries that are compiled, while the cache is an empty folder."""
@@ -34,7 +44,7 @@ def compile_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     compile_library = SharedLibrary.compile
 
-    def record(library: SharedLibrary) -> bytes:
+    def record(library: SharedLibrary) -> ObjectFile:
         names.append(library.name)
         return compile_library(library)
 
@@ -46,10 +56,12 @@ def compile_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_library_is_compiled_once_and_then_loaded_from_disk(compile_count: list[str]) -> None:
     """A second process, here a second object, finds the object file; a damaged file is compiled again."""
     assert _call(_add_library("sum")) == 11
+    forget_libraries()
     assert _call(_add_library("sum")) == 11
     assert compile_count == ["sum"]
     path = shared_library.native_path("sum", _add_library("sum").text)
     path.write_bytes(path.read_bytes()[:-1])
+    forget_libraries()
     assert _call(_add_library("sum")) == 11
     assert compile_count == ["sum", "sum"]
 
@@ -66,12 +78,12 @@ def test_a_library_is_loaded_after_those_that_it_calls(monkeypatch: pytest.Monke
     """LLVM ends a process that loads a call of an undefined symbol."""
     loaded: list[str] = []
 
-    def read(library: SharedLibrary) -> bytes:
-        loaded.append(library.name)
-        raise OSError
+    def load(name: str, key: str) -> None:
+        loaded.append(name)
+        raise Interruption
 
-    monkeypatch.setattr(SharedLibrary, "_read_or_compile", read)
-    with pytest.raises(OSError):
+    monkeypatch.setattr(shared_library, "load_library", load)
+    with pytest.raises(Interruption):
         SharedLibrary("caller", {}, [_add_library("callee")]).load()
     assert loaded == ["callee"]
 
