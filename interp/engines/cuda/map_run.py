@@ -20,6 +20,7 @@ from ....core.dtypes import DType
 from ....core.errors import Crash, TagloomError
 from ....core.graph.graph import Graph
 from ....core.graph.lower import lower
+from ....core.ops.effects import EFFECT_OPS
 from ....core.ops.op import OPS, trap_message
 from ....core.program.program import STRUCTURED_OPS, Program
 from ....core.tag import Tag
@@ -53,7 +54,7 @@ from .element_map import ElementMap, MapOperand, find_element_map
 from .kernels import HEADER, INEXACT_OPS
 from .kernels import __name__ as kernels_module
 from .thread_code import EXIT_DEPTH, EXIT_FUEL, EXIT_RETURNED, ThreadCode, emit_program
-from .wave import unsupported_options
+from .wave import unsupported_effect, unsupported_options
 
 MAX_DEPTH = 4096
 """The maximal depth of a tag in a map of functions that call themselves: each thread has a stack of so many frames."""
@@ -109,10 +110,12 @@ def unsupported_scalars(program: Program) -> Iterator[str]:
     """Why no code can be generated for a program: it is not one of scalars."""
     for function in program.reachable_functions():
         if any(region.pullback for region in function.body.walk_regions()):
-            yield f"it does not support gradients ({function.name})"
+            yield f"without tokens it has no gradients ({function.name})"
         variables = [parameter for region in function.body.walk_regions() for parameter in region.parameters]
         for node in function.body.walk():
             variables += node.results
+            if node.op in EFFECT_OPS and node.op != "breakpoint":
+                yield f"{unsupported_effect(node.op)} ({function.name}.{node.name})"
             if node.op not in (*STRUCTURED_OPS, "breakpoint") and (node.op not in OPS or OPS[node.op].scalar is None):
                 yield f"it has no kernel for {node.op} ({function.name}.{node.name})"
         for variable in variables:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 from ....core.errors import Crash, TagloomError
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
+from ....core.ops.effects import EFFECT_OPS, resource_of
 from ....core.tag import ROOT, Tag
 from ...image.image import (
     LOW_BITS,
@@ -362,16 +363,28 @@ def unsupported_options(options: dict[str, Any]) -> Iterator[str]:
 def unsupported_nodes(graph_image: Image) -> Iterator[str]:
     """Why the nodes and loops of an image cannot run."""
     if graph_image.has_loop_bounds:
-        yield "it does not support k-bounds"
+        yield f"it does not support k-bounds: {_NO_ORDER}"
     for number, node in enumerate(graph_image.graph.nodes):
         first, code = graph_image.first_port[number], graph_image.nodes[number, NodeColumn.CODE]
         types = graph_image.port_types[first : first + len(node.ports)]
+        if node.op in EFFECT_OPS and node.op != "breakpoint":
+            yield f"{unsupported_effect(node.op)} ({node})"
         if any(map(is_boxed, types)):
-            yield f"it supports only scalars, and {node} has other operands"
-        if node.op in ("reenter", "back"):
-            yield f"it does not support gradients of loops ({node})"
+            yield f"it supports only scalars, which are words of a frame, and {node} has other operands"
         if code == Opcode.FALLBACK:
             yield f"it has no kernel for {node.op} ({node})"
+
+
+_NO_ORDER = "that needs an order of the tokens of a wave, which has none on a device"
+
+
+def unsupported_effect(op: str) -> str:
+    """Why an op cannot run that does more than compute: it draws a random number, changes the world, or has cells."""
+    if EFFECT_OPS[op].draw is not None:
+        return f"it has no random numbers, as {op}: frames on a device have no keys"
+    if resource_of(op) is not None:
+        return f"it has no effects, as {op}: {_NO_ORDER}"
+    return f"it has no cells, as {op}: on a device only frames hold values"
 
 
 def run_cuda(

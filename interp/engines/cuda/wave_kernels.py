@@ -184,6 +184,11 @@ def fire(mem: Any, nodes: Any, ports: Any, routes: Any, frame: Any, port: Any, v
         if code == Opcode.EXIT:
             begin_2, end_2 = end, nodes[number, NodeColumn.EDGES_END]
             out_2 = mem[frame + FrameHeader.ITERATION] >> LOW_BITS
+    elif code == Opcode.BACK and mem[frame + FrameHeader.ITERATION] >> LOW_BITS == 0:
+        target = mem[frame + FrameHeader.PARENT] >> LOW_BITS
+        begin_2, end_2, out_2, end = end, nodes[number, NodeColumn.EDGES_END], out, begin
+    elif code == Opcode.REENTER or code == Opcode.BACK:
+        target = mem[frame + ports[port, PortColumn.LINK_WORD]]
     if target:
         # S10: of the returns, only that of the site on top of the tag gets the token
         if nodes[number, NodeColumn.ROUTE] >= 0 and end > begin:
@@ -348,7 +353,11 @@ def deliver_wave(
             if target == frame:
                 own += sent
             else:
-                if code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
+                link_word = ports[port, PortColumn.LINK_WORD]
+                if link_word and (code == Opcode.NEXT_ITERATION or code == Opcode.EXIT):
+                    mem[target + link_word] = frame
+                is_argument = code == Opcode.CALL or code == Opcode.NEXT_ITERATION or code == Opcode.REENTER
+                if is_argument or (code == Opcode.BACK and mem[frame + FrameHeader.ITERATION] >> LOW_BITS):
                     sent += ARGUMENT_UNIT - 1
                 cuda.threadfence()
                 if sent:

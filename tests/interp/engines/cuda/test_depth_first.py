@@ -214,7 +214,7 @@ def array_tree(n: tl.int64) -> tl.Array[tl.float64, 2]:
 
 REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (loop, {}, "it runs depth first only functions that call themselves"),
-    (random_tree, {}, "it has no kernel for uniform"),
+    (random_tree, {}, "it has no random numbers, as uniform: frames"),
     (array_tree, {}, "it has no kernel for|it supports only scalars"),
     (fib, {"keep": "events"}, "it keeps no events"),
     (fib, {"until": "result"}, "until='result'"),

@@ -263,7 +263,7 @@ REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (fib, {"schedule": "fifo"}, "it supports only the schedule waves"),
     (fib, {"keep": "events"}, "it keeps no events"),
     (fib, {"k": 2}, "it does not support k-bounds"),
-    (drawn, {}, "it has no kernel for uniform"),
+    (drawn, {}, "it has no random numbers, as uniform: frames"),
     (tripled, {}, "it has no kernel for index"),
 ]
 

@@ -18,6 +18,7 @@ import pytest
 import tagloom as tl
 from hypothesis import Phase, given, settings
 from support.generators.generator import Case
+from support.generators.gradient_programs import differentiate
 from support.generators.scalar_cases import scalar_cases
 from support.laws.fast_laws import comparable_fields
 from support.laws.parallel_laws import ends_of_waves
@@ -69,13 +70,19 @@ def bounded(n: tl.int64) -> tl.int64:
 
 
 @tl.function
-def doubled(x: tl.float64) -> tl.float64:
-    return tl.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y + y), 0, x)[1]
+def drawn(n: tl.float64) -> tl.float64:
+    return n + tl.uniform()
 
 
 @tl.function
-def drawn(n: tl.float64) -> tl.float64:
-    return n + tl.uniform()
+def printed(n: tl.int64) -> tl.int64:
+    tl.print("n is", n)
+    return n
+
+
+@tl.function
+def celled(n: tl.int64) -> tl.int64:
+    return tl.get(tl.put(tl.cells(3, tl.int64), 0, n), 0)
 
 
 @tl.function
@@ -137,6 +144,30 @@ def test_generated_programs() -> None:
 
     agrees()
     assert endings["Returned"], endings
+
+
+@pytest.mark.full
+def test_generated_gradients() -> None:
+    """The gradients of generated programs of scalars, whose loops have reverse passes, end as on the reference."""
+    several, limits = (60, Limits(firings=400)) if is_simulated() else (500, Limits(firings=3_000))
+    endings = Counter[str]()
+
+    @settings(max_examples=several, phases=[Phase.generate], deadline=None)
+    @given(scalar_cases())
+    def agrees(case: Case) -> None:
+        derivative = differentiate(case)
+        graph = None if derivative is None else lower(derivative.program)
+        if derivative is None or graph is None or unsupported(graph, ASKED) is not None:
+            endings["Refused"] += 1
+        elif is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes):
+            wanted = run_graph(graph, derivative.arguments, limits=limits, schedule="waves")
+            run = WaveRun(first_state(graph, derivative.arguments, "waves"), limits)
+            out = run.outcome(run.run_to_end(), wanted.structure)
+            assert not outcome_differences(out, wanted, derivative.arguments, limits)
+            endings[wanted.status] += 1
+
+    agrees()
+    assert endings.total() > endings["Refused"], endings
 
 
 @pytest.fixture
@@ -300,10 +331,11 @@ REFUSALS: list[tuple[Any, dict[str, Any], str]] = [
     (fib, {"until": "result"}, "until='result'"),
     (fib, {"keep": "events"}, "it keeps no events"),
     (fib, {"k": 2}, "it does not support k-bounds"),
-    (bounded, {}, "it does not support k-bounds"),
+    (bounded, {}, "it does not support k-bounds: that needs an order"),
     (vector, {}, "has other operands"),
-    (drawn, {}, "it has no kernel for"),
-    (tl.grad(doubled), {}, "it does not support gradients of loops"),
+    (drawn, {}, "it has no random numbers, as uniform: frames"),
+    (printed, {}, "it has no effects, as print: that needs an order"),
+    (celled, {}, "it has no cells, as "),
 ]
 
 
