@@ -33,7 +33,7 @@ from ..panes.tour import Tour
 from ..session.command import LEADER_KEY, Command, find_command
 from ..session.session import Session
 from .ascii import AsciiApp
-from .command_line import CommandLine, KeyHints
+from .command_line import CommandLine, KeyHints, command_for_pasted_file
 from .driver import QuickEscapeDriver
 from .graph import GraphPane
 from .modals import HelpModal, PaneJumpModal, SessionCommandProvider
@@ -326,6 +326,11 @@ class Debugger(AsciiApp):
 
     def action_type(self, line: str = "") -> None:
         self.query_one(CommandLine).open_with(line)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Open the command line for a file that was dropped on the terminal."""
+        if line := command_for_pasted_file(event.text):
+            self.action_type(line)
 
     @on(CommandLine.Submitted)
     def _submit_line(self, event: CommandLine.Submitted) -> None:

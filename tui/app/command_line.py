@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import ClassVar
+from urllib.parse import unquote, urlsplit
 
 from rich.text import Text
 from textual import events
@@ -17,6 +20,22 @@ from ..panes.page import PageRow
 from ..session.session import Session, complete_line
 from .pane import textual_key
 from .themes import row_text
+
+
+def command_for_pasted_file(text: str) -> str:
+    """The command that opens a file, if the text is its path or address, as terminals paste it when a file is dropped
+    on them; else empty.
+
+    >>> command_for_pasted_file("no such file.py")
+    ''
+    """
+    try:
+        (path,) = shlex.split(text)
+    except ValueError:  # several words, or an open quotation mark
+        return ""
+    if path.startswith("file:"):
+        path = unquote(urlsplit(path).path)
+    return f"load {shlex.quote(path)} " if Path(path).is_file() else ""
 
 
 class CommandSuggester(Suggester):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
+from onscreen import DEADLOCK, FIB, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
 from tagloom.tui.app import app, lines, modals
 from tagloom.tui.app import ascii as letters
 from tagloom.tui.app.ascii import to_ascii
+from tagloom.tui.app.command_line import CommandLine
 from tagloom.tui.app.graph import GraphPane
 from tagloom.tui.app.lines import LinesPane
 from tagloom.tui.app.pane import Pane
@@ -21,6 +23,7 @@ from tagloom.tui.panes.help import DAILY_KEYS, PANE_HELP, help_pages, key_hints
 from tagloom.tui.panes.screen import ScreenPresenter
 from tagloom.tui.panes.tour import FAREWELL, WELCOME
 from tagloom.tui.session.commands import COMMANDS
+from textual import events
 from textual.command import CommandPalette
 from textual.geometry import Offset, Region
 
@@ -631,6 +634,28 @@ def test_a_query_takes_one_snapshot(folder: Path) -> None:
             assert screen.app.pane_layout.sizes.keys() == looks[0]
 
     shown(script, "fib.py:fib", "4", size=(80, 24))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("write", [shlex.quote, lambda path: f"'{path}'\n", lambda path: Path(path).as_uri()])
+def test_a_dropped_file_is_loaded(tmp_path: Path, write: Callable[[str], str]) -> None:
+    """Terminals paste the path or the address of a file that is dropped on them: the command line opens with the
+    command that loads it. Other pasted text does nothing."""
+    program = tmp_path / "my fib.py"
+    program.write_text((ROOT / FIB).read_text())
+
+    async def script(screen: Screen) -> None:
+        for text in ("sss", "my fib.py", "'", str(tmp_path)):
+            screen.app.post_message(events.Paste(text))
+            await screen.still()
+            assert not screen.app.query_one(CommandLine).display
+        screen.app.post_message(events.Paste(write(str(program))))
+        await screen.still()
+        await screen.press("4", "enter")
+        start = screen.app.session.run.start
+        assert start is not None and (start.target, start.words) == (str(program), ("4",))
+
+    shown(script, "")
 
 
 @pytest.mark.full
