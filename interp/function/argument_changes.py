@@ -18,7 +18,7 @@ from typing import Any, NoReturn, TypeAlias
 from ...core.errors import Invalid
 from ...core.frontend.trace.choice import Choice
 from ...core.frontend.trace.program_builder import TracedValue, current_region
-from ...core.frontend.trace.pytree import attributes_of, init_fields, is_named_tuple, is_record
+from ...core.frontend.trace.pytree import attributes_of, init_fields, is_dataclass_instance, is_named_tuple
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_entries
 from ...core.program.program import Location
@@ -36,7 +36,7 @@ def _items_of(value: Any) -> Iterator[tuple[Any, Any]]:
     """The keys or positions of a container's items, or the names of its fields, and the items."""
     if type(value) in DICT_CLASSES:
         yield from value.items()
-    elif is_record(value):
+    elif is_dataclass_instance(value):
         yield from init_fields(value)
     elif type(value) is list or _is_tuple(value):
         yield from enumerate(value)
@@ -49,7 +49,7 @@ def _is_tuple(value: Any) -> bool:
 
 def _is_container(value: Any) -> bool:
     """Whether a value is an object that may change: a list, a dict, or an instance of a dataclass."""
-    return type(value) in (list, *DICT_CLASSES) or is_record(value)
+    return type(value) in (list, *DICT_CLASSES) or is_dataclass_instance(value)
 
 
 def _tuple_like(model: Any, items: Iterable[Any]) -> Any:
@@ -81,7 +81,7 @@ class ArgumentValues:
     def __post_init__(self) -> None:
         pairs = [pair for position, value in enumerate(self.arguments) for pair in walk_paths(value, (position,))]
         self.values = [(path, value, [item for _, item in _items_of(value)]) for path, value in pairs]
-        self.attributes = [(value, attributes_of(value)) for _, value in pairs if is_record(value)]
+        self.attributes = [(value, attributes_of(value)) for _, value in pairs if is_dataclass_instance(value)]
 
     @property
     def paths(self) -> dict[int, Path]:
@@ -269,7 +269,7 @@ def change_arguments(
 
 
 def _set_items(container: Any, items: Any) -> None:
-    if is_record(container):
+    if is_dataclass_instance(container):
         for name, item in items.items():
             if getattr(container, name) is not item:
                 object.__setattr__(container, name, item)
@@ -309,7 +309,7 @@ class _CallerItems:
 
     def _change(self, container: Any, content: Any, origins: Any) -> None:
         """Note the items or attributes that a container takes."""
-        if type(content) in DICT_CLASSES or is_record(content):
+        if type(content) in DICT_CLASSES or is_dataclass_instance(content):
             parts = dict(_items_of(content))
             items = self._restore_items(list(parts.values()), origins, None)
             self.changes.append((container, dict(zip(parts, items, strict=True))))

@@ -33,11 +33,12 @@ from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.program_builder import (
     ChangedArray,
     ProgramBuilder,
+    RecordRequest,
     current_region,
     number_kinds,
     weak_number,
 )
-from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, unflatten
+from ...core.frontend.trace.pytree import LEAF, TreeType, flatten, leaf_paths, record_classes, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.graph.graph import Graph
@@ -678,14 +679,16 @@ def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> Funct
 
 
 def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) -> tuple[ProgramBuilder, T]:
-    """What `build` returns for a new builder, and the builder. If an array turns out to change in place, another
-    builder traces everything again."""
+    """What `build` returns for a new builder, and the builder. If an array turns out to change in place, or instances
+    of a class must be records or objects, another builder traces everything again. If it fails then, the first failure
+    counts."""
     from ...core.frontend.source.entry import (  # here: import tagloom needs no converter
         convert_callable,
         prepare_entry,
     )
 
     changed_arrays: frozenset[str] | None = None
+    classes: dict[type, bool] | None = {}
     while True:
         builder = ProgramBuilder(
             Symbol,
@@ -693,9 +696,17 @@ def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) ->
             prepare=prepare_entry,
             convert=convert_callable,
             changed_arrays=changed_arrays,
+            record_classes=classes,
         )
         try:
-            return builder, build(builder)
+            with record_classes(classes or {}):
+                return builder, build(builder)
+        except RecordRequest as request:
+            classes = {**(classes or {}), request.kind: request.is_record}
+        except Exception:
+            if not classes:
+                raise
+            classes = None
         except ChangedArray as request:
             changed_arrays = (changed_arrays or frozenset()).union(request.lines)
 

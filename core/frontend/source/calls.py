@@ -34,12 +34,11 @@ from ..trace.mutable_arrays import MutableArray, copied_arrays, owner_of
 from ..trace.numbers import number_kind
 from ..trace.program_builder import current_aliases, current_region
 from ..trace.python_operations import fail_as_python, perform
-from ..trace.pytree import is_static
+from ..trace.pytree import has_attributes, is_static
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, has_stacked_items
 from .array_writes import change_known_array
 from .characters import Characters, SymbolicText, check_text
-from .choices import has_attributes
 from .convert import convert, is_converted
 from .functions import call_traced, may_be_function, run_in_caller
 from .items import refresh_taken_items

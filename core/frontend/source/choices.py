@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import enum
 import functools
-import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
-from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,7 @@ from ...types import Type
 from ..trace.captures import VariableBase
 from ..trace.choice import Choice
 from ..trace.program_builder import UNIFY_RESULT, TracedValue, current_region
-from ..trace.pytree import TreeDef, TreeType, only_result, unflatten
-from ..trace.source_location import is_installed_file
+from ..trace.pytree import TreeDef, TreeType, has_attributes, only_result, unflatten
 from ..trace.stacked_items import DICT_CLASSES, StackedItems, TracedSet, dict_like, has_stacked_items
 from ..trace.symbol import array_namespace
 from ..trace.text import AS_CHARACTERS, CodePoints, Text, is_text
@@ -418,13 +416,6 @@ def _references(value: Any, own_keys: Collection[tuple[Any, ...]]) -> list[Any] 
         for name, content in vars(value).items()
         if (key := AttributePlace(value, name, name).key) not in own_keys and key not in changed_keys
     ]
-
-
-def has_attributes(value: Any) -> bool:
-    """Whether an object is an instance of one of the user's classes, all of whose state is in its attributes."""
-    is_of_user = not is_installed_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
-    is_plain = not isinstance(value, Iterator | GeneratorType | FunctionType | type | ModuleType | list | dict | tuple)
-    return is_of_user and is_plain and hasattr(value, "__dict__")
 
 
 def _cell_contents(function: FunctionType) -> Iterator[Any]:

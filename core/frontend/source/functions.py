@@ -29,7 +29,17 @@ from .array_writes import as_mutable
 from .nested_lists import has_shared_lists
 from .recursion import PythonCall, Recursion
 from .state import Journal, NotIsolated, open_journal, register_containers, staging_depth
-from .trees import Tree, as_copy, flatten_state, is_array, is_one_of_several, is_symbolic, split
+from .trees import (
+    Tree,
+    as_copy,
+    flatten_state,
+    is_array,
+    is_changeable_record,
+    is_one_of_several,
+    is_symbolic,
+    parts_of,
+    split,
+)
 
 MAX_NESTED_CALLS = 32
 """The most calls inside one another that are functions of the program; deeper ones run in their callers."""
@@ -199,18 +209,17 @@ def _insert(tree: Tree, symbols: Iterator[Any]) -> Any:
 
 
 def _is_value(result: Any, tree: Tree, journal: Journal, arguments: list[Any]) -> bool:
-    """Whether a result can be rebuilt from its leaves in the caller: its lists, dicts and sets are new and occur once,
-    and no object in it may refer to values of the function."""
+    """Whether a result can be rebuilt from its leaves in the caller: its lists, dicts, sets and dataclasses are new and
+    occur once, and no object in it may refer to values of the function."""
     pending, identities = [result], list[int]()
     for item in pending:  # a worklist: the loop appends to it
-        if type(item) in (list, *DICT_CLASSES, TracedSet):
+        if type(item) in (list, *DICT_CLASSES, TracedSet) or is_changeable_record(item):
             identities.append(id(item))
             if id(item) not in journal.created_objects or is_one_of_several(item):
                 return False
             if type(item) is list and has_shared_lists(item):  # perhaps with a list of the caller
                 return False
-        if type(item) in (list, tuple, *DICT_CLASSES):
-            pending += item.values() if type(item) in DICT_CLASSES else item
+        pending += parts_of(item)
     if len(identities) != len(set(identities)):
         return False
     objects = [part.value for part in expose_static_leaves(tree.treedef)[1] if isinstance(part, StaticLeaf)]

@@ -364,6 +364,22 @@ def apply_key(items, key):
     return [key(item) for item in items]
 
 
+def pad_text(text, width, fill, is_left, is_number):
+    """A string, filled up to a width, as by a format: the sign of a width is one of a number."""
+    if width < 0:
+        if not is_number:
+            raise ValueError("Sign not allowed in string format specifier")
+        width = -width
+    return text.ljust(width, fill) if is_left else text.rjust(width, fill)
+
+
+def pad_with_zeros(text, width):
+    """The digits of a number, filled up to a width by zeros behind the sign."""
+    if width < 0:
+        raise ValueError("Invalid format specifier")
+    return text.zfill(width)
+
+
 def join_items(items, codes_of):
     """The code points of the texts of items, with commas between them."""
     codes = []

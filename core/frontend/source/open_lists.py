@@ -49,7 +49,7 @@ from .convert import convert
 from .nested_lists import CHANGEABLE, find_taken_item, note_origin, note_shared_lists
 from .raising import located_exception, stage_assertion
 from .state import register_created
-from .trees import Tree, note_copied, note_copied_records, split
+from .trees import Tree, note_copied, note_copied_records, request_records, split, static_objects
 
 UNIFY_CHOICES: CellType = CellType()
 """`unify_options` of `choices.py`, which sets it."""
@@ -466,12 +466,18 @@ def _stack_known(items: Sequence[Any], depth: int) -> Any:
     try:
         trees = pad_lists([split(value) for value in _unify_items([_to_item(v, depth) for v in values], depth)], depth)
     except DifferentItems:
+        _request_records(values)
         raise refuse_items() from None
     if not trees[0].leaves:
+        _request_records(values)
         raise refuse_items()
     note_copied(values)  # the list has copies of them
     columns = [_stack_leaves(leaves, depth) for leaves in zip(*(tree.leaves for tree in trees), strict=True)]
     return unflatten(trees[0].treedef, columns)
+
+
+def _request_records(values: Sequence[Any]) -> None:
+    request_records(item for value in values for item in static_objects(value))
 
 
 def _unify_items(values: Sequence[Any], depth: int) -> list[Any]:

@@ -251,9 +251,10 @@ class Operators(ABC):
         """Where the staged code is, for `check_effects`."""
         return None
 
-    def check_effects(self, start: Any, middle: Any) -> None:
+    def check_effects(self, start: Any, middle: Any, lines: Any = None) -> None:
         """Refuse the end of a `try` or `with` whose staged effects need what a trap in its body may withhold. The body
-        starts at one position, its end at the other."""
+        starts at one position, its end at the other. The `lines` are the last one of the body that
+        changes what the end reads, and the first one of the end."""
         return
 
     @staticmethod

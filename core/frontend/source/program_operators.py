@@ -510,6 +510,7 @@ class ProgramOperators(Operators):
     def equal(self, left: Any, right: Any) -> Any:
         """`left == right`; also of lists and tuples whose length is known only at run time."""
         check_current(left, right)
+        self._check_identity(left, right)
         if type(left) is type(right) and (has_stacked_items(left) or has_stacked_items(right)):
             counts = open_lists.item_count(left), open_lists.item_count(right)
             same = convert(library.same_items)  # type: ignore[arg-type]
@@ -518,6 +519,19 @@ class ProgramOperators(Operators):
         if are_tables and any(map(tables.is_open_table, (left, right))):
             return self._library_call(library.same_tables, tables.pairs_of(left), right, self.count_items(right))
         return super().equal(left, right)
+
+    def not_equal(self, left: Any, right: Any) -> Any:
+        self._check_identity(left, right)
+        return super().not_equal(left, right)
+
+    def _check_identity(self, left: Any, right: Any) -> None:
+        """Raises Invalid (F4) for records that are compared by identity, of which one may be a copy."""
+        if (
+            trees.is_changeable_record(left)
+            and type(left) is type(right)
+            and not hasattr(type(left).__eq__, "__code__")
+        ):
+            self.is_(left, right)
 
     def call_constructor(self, function: FunctionType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         region = current_region()
@@ -949,7 +963,9 @@ class ProgramOperators(Operators):
             and left is not right
             and (trees.is_one_of_several(left) or trees.is_one_of_several(right))
         ):
-            refuse_rebuilt(left, "compare the items: x == y")
+            trees.request_objects(left)
+            is_list = type(left) in (list, tuple, dict)
+            refuse_rebuilt(left, "compare the items: x == y" if is_list else "compare an attribute, such as a number")
         return super().is_(left, right)
 
     def compare_identity(self, left: Any, right: Any) -> Any:

@@ -195,9 +195,11 @@ Position: TypeAlias = tuple[RegionBuilder, int]
 """A position in the code that is being staged: a region, and the number of its nodes."""
 
 
-def check_effects(start: Position | None, middle: Position | None) -> None:
+def check_effects(start: Position | None, middle: Position | None, lines: tuple[int, int] | None = None) -> None:
     """Raises Invalid (F4) behind a `finally`, or an `__exit__`, where one of its effects depends on an operation of the
-    body that may trap. Python would print what was there before the exception; a run would print nothing."""
+    body that may trap. Python would print what was there before the exception; a run would print nothing. `lines` are
+    the last one of the body that changes what the end reads, and the first one of the end: if an operation between
+    these may trap, a run prints what Python prints, and if one before may trap, it would print the changed value."""
     region = current_region()
     if start is None or middle is None or region is None or sys.exc_info()[0] is not None:
         return
@@ -206,21 +208,31 @@ def check_effects(start: Position | None, middle: Position | None) -> None:
     function, withheld = region.specialization, dict[str, tuple[Node, type[Exception]]]()
     if not any(has_effects(node, function) for node in region.nodes[middle[1] :]):
         return
+    here = user_location()
+    for node in region.nodes[start[1] : middle[1]] if lines else ():
+        where = node.location
+        is_after = where and here and lines and where.file == here.file and lines[0] < where.line < lines[1]
+        if not is_after:
+            for origin, error in possible_traps([node], function):
+                raise _printed_trap(origin, error)
     for number, node in enumerate(region.nodes[start[1] :], start[1]):
         names = (operand for operand in node.inputs if isinstance(operand, str))
         trap = next((withheld[name] for name in names if name in withheld), None)
         if number < middle[1]:
             trap = trap or next(possible_traps([node], function), None)
         elif trap is not None and has_effects(node, function):
-            origin, error = trap
-            raise Invalid(
-                f"{origin.op} may raise {error.__name__} in a `try` or `with`, whose end prints what depends on it",
-                rule="F4",
-                where=origin.location or user_location(),
-                hint="print it after the statement, or test the operands by an `if` and raise the exception there",
-            )
+            raise _printed_trap(*trap)
         if trap is not None:
             withheld.update((result.name, trap) for result in node.results)
+
+
+def _printed_trap(origin: Node, error: type[Exception]) -> Invalid:
+    return Invalid(
+        f"{origin.op} may raise {error.__name__} in a `try` or `with`, whose end prints what depends on it",
+        rule="F4",
+        where=origin.location or user_location(),
+        hint="print it after the statement, or test the operands by an `if` and raise the exception there",
+    )
 
 
 def has_effects(node: Node, function: Specialization) -> bool:

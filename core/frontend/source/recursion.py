@@ -70,10 +70,13 @@ from .state_errors import changed_order
 from .trees import (
     as_copy,
     flatten_state,
+    is_changeable_record,
     is_one_of_several,
     is_symbolic,
     note_copied,
     note_rebuilt,
+    parts_of,
+    request_records,
     split,
     static_objects,
     structure_of,
@@ -474,6 +477,7 @@ class Recursion:
                         record_write(part.place)
                         part.place.write(part.rebuild(remaining))
                     result = converted(*call.args, **call.kwargs)
+                    request_records(static_objects(result))
                     self._check_changes(function, arguments, journal)
                     self._check_result(function, result, journal)
                     self._check_arrays(function, [result])
@@ -496,7 +500,9 @@ class Recursion:
         content = part.place.read()
         if is_unassigned(content):
             raise _UnsupportedChange(part.place, "may leave a variable or attribute without a value")
-        if any(id(item) in journal.created_objects for item in static_objects(content)):
+        created = [item for item in static_objects(content) if id(item) in journal.created_objects]
+        request_records(created)
+        if created:
             raise _UnsupportedChange(part.place, "stores an object that it creates outside of it")
         return part.leaves(content)
 
@@ -577,16 +583,16 @@ def _join_types(first: Type, second: Type) -> Type:
 
 
 def _containers(value: Any) -> list[Any]:
-    """The lists and dicts in a value."""
-    return [part for part in _parts([value]) if type(part) in (list, *DICT_CLASSES)]
+    """The lists, dicts and dataclasses in a value."""
+    return [part for part in _parts([value]) if type(part) in (list, *DICT_CLASSES) or is_changeable_record(part)]
 
 
 def _parts(values: Iterable[Any]) -> list[Any]:
-    """These values, and the items of the lists, tuples and dicts among them and in them."""
+    """These values, and the items of the lists, tuples, dicts and dataclasses among them and in them."""
     pending = list(values)
     for part in pending:  # a worklist: the loop appends to it
-        if type(part) in (list, tuple, *DICT_CLASSES):
-            pending += part.values() if type(part) in DICT_CLASSES else part
+        if type(part) is not Choice:
+            pending += parts_of(part)
     return pending
 
 

@@ -67,7 +67,7 @@ from ..trace.program_builder import (
     weak_number,
 )
 from ..trace.python_operations import is_of_user
-from ..trace.pytree import flat_treedef, leaf_names, read_variables, unflatten
+from ..trace.pytree import attributes_of, flat_treedef, is_record, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol, array_namespace
@@ -140,6 +140,7 @@ from .trees import (
     note_copied_arrays,
     note_rebuilt,
     older_containers,
+    request_records,
     shared_containers,
     split,
     static_objects,
@@ -234,10 +235,14 @@ class TracedBranch(NamedTuple):
         return self.contents.get(ItemsPlace(container).key, container) if is_place else container
 
     def view(self, content: Any, shared: Collection[int]) -> Any:
-        """A piece of state with the items that its lists and dicts have at the end of the branch; those with the
-        identities in `shared` stay what they are."""
+        """A piece of state with the items and attributes that its lists, dicts and records have at the end of the
+        branch; those with the identities in `shared` stay what they are."""
         if type(content) is tuple:
             return tuple(self.view(item, shared) for item in content)
+        if type(content) is Choice:
+            return Choice(content.number, [self.view(option, shared) for option in content.options])
+        if is_record(content) and id(content) not in shared:
+            return self._view_record(content, shared)
         if type(content) not in (list, *DICT_CLASSES, TracedSet) or id(content) in shared:
             return content
         items = self.contents.get(ItemsPlace(content).key, content)
@@ -246,6 +251,19 @@ class TracedBranch(NamedTuple):
         if type(content) in DICT_CLASSES:
             return dict_like(content, {key: self.view(item, shared) for key, item in items.items()})
         return [self.view(item, shared) for item in items]
+
+    def _view_record(self, record: Any, shared: Collection[int]) -> Any:
+        attributes = attributes_of(record)
+        contents = {
+            name: self.view(self.contents.get(AttributePlace(record, name, name).key, content), shared)
+            for name, content in attributes.items()
+        }
+        if all(contents[name] is content for name, content in attributes.items()):
+            return record
+        copied = object.__new__(type(record))
+        for name, content in contents.items():
+            object.__setattr__(copied, name, content)
+        return copied
 
 
 def stage_branch(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any], variables: Variables) -> Any:
@@ -548,6 +566,7 @@ class _Merger:
                 then_value, else_value = unified
         trees = self._unify_numbers(split(then_value, shared), split(else_value, shared))
         if trees[0].treedef != trees[1].treedef:
+            request_records(static_objects([then_value, else_value]))
             raise different_structures(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
         if not trees[0].treedef.has_order_of(trees[1].treedef):
             raise different_orders(label, trees[0].treedef, trees[1].treedef, then.location, otherwise.location)
@@ -1137,8 +1156,11 @@ class _LoopState:
         check_current(content)
         self.note_first_list(change.place, content)
         note_rebuilt(content)
-        self.add(change.place, like_model(content, change.model))
         before, after = structure_of(content), structure_of(change.model)
+        try:
+            self.add(change.place, like_model(content, change.model))
+        except DifferentItems:
+            raise changed_structure(change.place.label, before, after, self.location) from None
         self.structure_growths[key] += after.size > before.size
         if self.structure_growths[key] > MAX_STRUCTURE_GROWTHS:
             raise growing_structure(change.place.label, before, after, self.location) from None
@@ -1623,9 +1645,10 @@ class _StagedLoop:
     def _unify_with_start(place: Place, start: Any, content: Any) -> Any:
         """The content of a place after an iteration, with the structure that it has together with the one before.
         Raises DifferentItems where there is none: an object that the body creates stands for one of each iteration."""
-        unified = unify_options([start, content], is_repeated=True)[1]
         journal = active_journal()
         assert journal is not None, "the body of a loop has one"
+        request_records(item for item in static_objects(content) if id(item) in journal.created_objects)
+        unified = unify_options([start, content], is_repeated=True)[1]
         is_created = any(id(item) in journal.created_objects for item in static_objects(unified))
         if is_created or (isinstance(place, ItemsPlace) and isinstance(unified, Choice)):
             raise DifferentItems

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, Protocol
 from ...errors import Invalid, describe_class
 from ..trace.mutable_arrays import MutableArray, RenamedArray
 from ..trace.program_builder import RetraceRequest, Specialization, TracedValue, current_aliases, current_region
+from ..trace.pytree import attributes_of, has_attributes, is_record
 from ..trace.source_location import user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet
 from ..trace.symbol import Symbol
@@ -388,13 +389,18 @@ def register_created(instance: Any) -> Any:
         journal.created_objects[id(instance)] = instance
     if type(instance) is list:
         current_aliases().created_lists[id(instance)] = instance
+    elif has_attributes(instance):
+        current_aliases().created_instances[id(instance)] = instance
     return instance
 
 
 def register_containers(value: Any) -> Any:
-    """Note that the code under trace has just created the lists, dicts and sets in a value; returns it."""
+    """Note that the code under trace has just created the lists, dicts, sets and records in a value; returns it."""
     pending = [value]
     for part in pending:  # a worklist: the loop appends to it
+        if is_record(part):
+            register_created(part)
+            pending += attributes_of(part).values()
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             register_created(part)
         if type(part) in (list, tuple, *DICT_CLASSES):

@@ -22,7 +22,7 @@ from ..trace.stacked_items import DICT_CLASSES, ENTRIES, StackedItems, has_stack
 from ..trace.symbol import Symbol, array_namespace
 from ..trace.text import TEXTS, CodePoints, FormattedValue, Text, is_text
 from . import library
-from .characters import SymbolicText, as_characters, as_text, check_text, refuse_text
+from .characters import SymbolicText, as_characters, as_text, check_text, is_symbolic_integer, refuse_text
 from .classes import user_method
 from .convert import convert
 from .option_operations import choose
@@ -155,8 +155,12 @@ def join_text(*texts: Any) -> Any:
 
 def field(value: Any, conversion: str, specification: Any = "") -> Any:
     """`{value!conversion:specification}` in an f-string. Raises Invalid (F4) where a symbolic value has one."""
+    if isinstance(specification, Text) and not conversion:
+        padded = _pad_field(read_variable(value), specification)
+        if padded is not None:
+            return padded
     parts = text_parts(value, is_quoted=conversion in ("r", "a"))
-    if any(not isinstance(part, str) for part in parts):
+    if not isinstance(specification, str) or any(not isinstance(part, str) for part in parts):
         if isinstance(specification, str) and not specification:
             return SymbolicText(parts)
         value = read_variable(value)
@@ -179,7 +183,34 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
     return check_text(perform(format, value, specification))
 
 
-_PADDING = re.compile(r"(?:(.)?([<>]))?([1-9]\d*)")
+def _pad_field(value: Any, specification: Text) -> Any:
+    """A string or number in a field whose width the run knows, as in `{x:>{width}}`; None for another format."""
+    parts = [part for part in specification.parts if part != ""]
+    position = next(k for k, part in enumerate(parts) if not isinstance(part, str))
+    after = parts[position + 1 :]
+    layout = _LAYOUT.fullmatch("".join(parts[:position]))
+    is_number = type(value) in (int, float) or is_symbolic_integer(value)
+    is_known = all(isinstance(part, str) for part in after) and is_symbolic_integer(parts[position])
+    if layout is None or not is_known or not (is_number or is_text(value)):
+        return None
+    fill, alignment, zero = layout.groups()
+    kind = "".join(after)
+    if kind in ("", "d" * is_symbolic(value)):
+        text: Any = SymbolicText(text_parts(value))
+    elif not is_symbolic(value) and is_number:
+        text = perform(format, value, kind)
+    else:
+        return None
+    is_left = alignment == "<" or not (alignment or is_number)
+    pad: Any = library.pad_with_zeros if zero else library.pad_text
+    arguments = () if zero else (fill or " ", is_left, is_number)
+    return convert(pad)(as_characters(text), parts[position], *arguments) if is_number or not zero else None
+
+
+_LAYOUT = re.compile(r"(?:(.)?([<>]))?(0?)")
+"""What comes before the width: a character that fills the field, on which side of the text it is, and the flag that
+zeros fill it."""
+_PADDING = re.compile(r"(?:(.)?([<>]))?(0|[1-9]\d*)")
 """A format of strings: a character that fills them, on which side they are, and the width."""
 
 

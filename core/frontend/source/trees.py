@@ -6,6 +6,7 @@ any Python object, which is part of the structure. Objects are compared by ident
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -15,13 +16,14 @@ from ...types import Type
 from ..trace.captures import VariableBase, read_variable
 from ..trace.choice import Choice
 from ..trace.mutable_arrays import MutableArray, PossibleView, copied_arrays, has_other_names, owner_of
-from ..trace.program_builder import TracedValue, current_aliases, to_operand, unwrap_weak
+from ..trace.program_builder import TracedValue, current_aliases, request_record_class, to_operand, unwrap_weak
 from ..trace.pytree import (
     StaticLeaf,
     TreeDef,
     attributes_of,
     expose_static_leaves,
     flatten,
+    has_attributes,
     is_record,
     is_static,
     unflatten,
@@ -150,6 +152,9 @@ def _inner_containers(state: Any, items_of: Callable[[Any], Any]) -> set[int]:
             pending += part.values() if type(part) in DICT_CLASSES else part if type(part) is list else ()
         elif type(part) is tuple:
             pending += part
+        elif is_record(part) and id(part) not in identities:
+            identities.add(id(part))
+            pending += attributes_of(part).values()
     return identities
 
 
@@ -203,8 +208,8 @@ def _has_other_keys(state: Any) -> bool:
 
 
 def older_containers(state: Any, is_new: Callable[[Any], bool]) -> set[int]:
-    """The identities of the lists and dicts in a piece of state that are not new."""
-    if type(state) in (list, *DICT_CLASSES, TracedSet) and not is_new(state):
+    """The identities of the lists, dicts and instances of dataclasses in a piece of state that are not new."""
+    if (type(state) in (list, *DICT_CLASSES, TracedSet) or is_changeable_record(state)) and not is_new(state):
         return {id(state)}
     parts = state.values() if type(state) in DICT_CLASSES else state if type(state) in (list, tuple) else ()
     return {identity for part in parts for identity in older_containers(part, is_new)}
@@ -242,6 +247,8 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
         if id(part) in visited_ids:
             continue
         visited_ids.add(id(part))
+        if is_changeable_record(part):
+            containers[id(part)] = part
         if type(part) in (list, *DICT_CLASSES, TracedSet):
             containers[id(part)] = part
             aliases.forget_sole_names(id(part))
@@ -255,12 +262,37 @@ def _register(state: Any, shared: Collection[int], containers: dict[int, Any]) -
         pending += parts_of(part)
 
 
+def is_changeable_record(value: Any) -> bool:
+    """Whether a value is a record whose attributes can change."""
+    parameters: Any = getattr(type(value), "__dataclass_params__", None)
+    return is_record(value) and not (parameters and parameters.frozen)
+
+
+def request_records(values: Iterable[Any]) -> None:
+    """Have the program traced again with records in place of the objects of user's classes among these values, if it
+    was not: a loop or a list of symbolic length can hold records, but not objects that each iteration creates."""
+    for value in values:
+        if has_attributes(value):
+            request_record_class(value, is_record=True)
+
+
+def request_objects(*values: Any) -> None:
+    """Have the program traced again with objects in place of records of the classes of these dataclasses, if it was
+    not: an object can change under several names."""
+    for value in values:
+        if is_changeable_record(value) and dataclasses.is_dataclass(value):
+            request_record_class(value, is_record=False)
+
+
 def parts_of(value: Any) -> Iterable[Any]:
-    """The items of a list, tuple or dict, and the options of a choice; of anything else nothing."""
+    """The items of a list, tuple or dict, the attributes of a dataclass, and the options of a choice; of anything else
+    nothing."""
     if type(value) in (list, tuple):
         return value  # type: ignore[no-any-return]
     if type(value) in DICT_CLASSES:
         return value.values()  # type: ignore[no-any-return]
+    if is_record(value):
+        return attributes_of(value).values()
     return value.options if type(value) is Choice else ()
 
 

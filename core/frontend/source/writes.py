@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -20,7 +21,7 @@ from ..trace.stacked_items import DICT_CLASSES, has_stacked_items
 from .nested_lists import note_remaining_share, note_stacked_lists
 from .sole_names import note_list_change, take_sole_name
 from .state import CONTAINERS, AttributePlace, ItemsPlace, active_journal, record_write
-from .trees import is_one_of_several
+from .trees import is_one_of_several, request_objects
 
 AUGMENTED_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.iadd,
@@ -57,9 +58,12 @@ def delete_attribute(instance: Any, name: str) -> None:
 
 
 def _check_copied(instance: Any, name: str) -> None:
-    """Raises Invalid (F4) for an instance that is a copy of an item, at a symbolic index."""
+    """Raises Invalid (F4) for a record that is a copy, or has one: of an item, or of a variable of a branch or loop."""
     if is_record(instance) and is_one_of_several(instance):
-        refuse_rebuilt(instance, f"replace the item: x[i] = dataclasses.replace(x[i], {name}=...)")
+        request_objects(instance)
+        is_dataclass = dataclasses.is_dataclass(instance)
+        other = f"dataclasses.replace(y, {name}=...)" if is_dataclass else f"{type(instance).__name__}(...)"
+        refuse_rebuilt(instance, f"give the variable or item another instance: y = {other}")
 
 
 def announce_attribute(instance: Any, name: str) -> None:

@@ -57,6 +57,8 @@ class Aliases:
     """The lists that must not be read any more: a list that may be the same one was changed."""
     created_lists: dict[int, Any] = field(default_factory=dict)
     """The lists that the code under trace has created."""
+    created_instances: dict[int, Any] = field(default_factory=dict)
+    """The instances of the user's classes that it has created."""
     sole_names: dict[int, Any] = field(default_factory=dict)
     """The lists that a branch or loop leaves in a variable that is their only name, as `SoleName`."""
     loop_lists: dict[int, Any] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -59,11 +59,13 @@ from .pytree import (
     describe_difference,
     flatten,
     has_packed_rows,
+    is_dataclass_instance,
     is_named_tuple,
     is_number_list,
     is_python_constant,
-    is_record,
+    is_record_class,
     is_text_structure,
+    is_user_object,
     leaf_names,
     leaf_paths,
     read_variables,
@@ -130,11 +132,14 @@ class ProgramBuilder:
         prepare: Callable[[Any], Any] = lambda python: python,
         convert: Callable[[Any], Any] = lambda python: python,
         changed_arrays: frozenset[str] | None = None,
+        record_classes: Mapping[type, bool] | None = None,
     ) -> None:
         """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
         variables while they are traced. `prepare` returns the function to call for the body of a function of the
         program, and `convert` returns the function to call for a branch or a part of a loop. `changed_arrays` is what
-        earlier attempts have found out about arrays that change in place (`ChangedArray`)."""
+        earlier attempts have found out about arrays that change in place (`ChangedArray`), and `record_classes` what
+        they have found out about instances of classes (`RecordRequest`); None if all are what they are by default."""
+        self.record_classes = record_classes
         self.make_symbol, self.prepare, self.convert = make_symbol, prepare, convert
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []
@@ -764,7 +769,7 @@ def previous_signature(
 def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
     """The lists, dicts and instances of dataclasses in an argument, each with its items or attributes."""
     is_tuple = type(value) is tuple or is_named_tuple(type(value))
-    if not (is_tuple or type(value) in (list, *DICT_CLASSES) or is_record(value)):
+    if not (is_tuple or type(value) in (list, *DICT_CLASSES) or is_dataclass_instance(value)):
         return []
     items = [*_items_of(value)]
     own = [] if is_tuple else [(value, items)]
@@ -772,7 +777,7 @@ def container_contents(value: Any) -> list[tuple[Any, list[Any]]]:
 
 
 def _items_of(container: Any) -> Iterable[Any]:
-    if is_record(container):
+    if is_dataclass_instance(container):
         return attributes_of(container).items()
     return container.items() if type(container) in DICT_CLASSES else container  # type: ignore[no-any-return]
 
@@ -786,7 +791,7 @@ def _has_items(container: Any, before: list[Any]) -> bool:
     now = list(_items_of(container))
     if len(now) != len(before):
         return False
-    has_keys = type(container) in DICT_CLASSES or is_record(container)
+    has_keys = type(container) in DICT_CLASSES or is_dataclass_instance(container)
     pairs = zip(now, before, strict=True)
     return all(a[0] is b[0] and a[1] is b[1] if has_keys else a is b for a, b in pairs)
 
@@ -928,6 +933,16 @@ def annotated_result_operand(function: Specialization, leaf: object, type_: Type
 
 def result_operand(leaf: object, previous: ResultSignature | None, position: int) -> TracedOperand:
     """The operand of a result without annotation: a Python number takes its previous type unless that is weak."""
+    if id(leaf) in current_aliases().created_instances:
+        request_record_class(leaf, is_record=True)
+    if is_user_object(leaf):
+        raise Invalid(
+            "an object that the function has not created is its result",
+            rule="F4",
+            where=user_location(),
+            got=repr(leaf)[:200],
+            hint="return its attributes, as in (x.a, x.b)",
+        )
     if previous is None or previous.weak_types[position] is not None or weak_number(leaf) is None:
         return to_operand(leaf)
     type_ = previous.tree_type.types[position]
@@ -1512,6 +1527,25 @@ class ChangedArray(RetraceRequest):
     def __init__(self, *lines: str) -> None:
         super().__init__()
         self.lines = lines
+
+
+class RecordRequest(RetraceRequest):
+    """Raised where the program could go on if the instances of a class were records, which a loop can carry, or
+    objects, which can change under several names: the whole program is traced again."""
+
+    def __init__(self, kind: type, is_record: bool) -> None:
+        super().__init__()
+        self.kind, self.is_record = kind, is_record
+
+
+def request_record_class(value: Any, *, is_record: bool) -> None:
+    """Raises RecordRequest for the class of an instance of the user's, unless the program under trace has asked for it
+    before, or must do without."""
+    region = current_region()
+    classes = None if region is None else region.specialization.program_builder.record_classes
+    is_new = classes is not None and type(value) not in classes and type(value).__module__.split(".")[0] != "tagloom"
+    if is_new and is_record_class(type(value)) != is_record:
+        raise RecordRequest(type(value), is_record)
 
 
 def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:

@@ -19,9 +19,13 @@ import enum
 import functools
 import inspect
 import reprlib
+import sys
 from collections import OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from types import FunctionType, GeneratorType, MappingProxyType, ModuleType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import numpy as np
@@ -32,7 +36,7 @@ from ...ops.effects import format_text
 from ...types import Handle, Type
 from .captures import VariableBase, is_read, read_variable
 from .choice import Choice
-from .source_location import user_location
+from .source_location import is_installed_file, user_location
 from .stacked_items import (
     DICT_CLASSES,
     ENTRIES,
@@ -368,7 +372,20 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 def unflatten_result(structure: TreeDef, leaves: Iterable[Any]) -> Any:
     """The nested value with these concrete leaves, in which lists have their items in place of stacked ones, and the
     options that are chosen stand in place of choices."""
-    return resolve_parts(unflatten(structure, leaves)) if has_open_parts(structure) else unflatten(structure, leaves)
+    value = unflatten(structure, leaves)
+    if not has_open_parts(structure):
+        return value
+    with record_classes(dict.fromkeys(_plain_classes(structure), True)):
+        return resolve_parts(value)
+
+
+def _plain_classes(structure: TreeDef) -> Iterator[type]:
+    """The classes in a structure whose instances are records, and that are not dataclasses."""
+    kind: Any = structure.container
+    if kind is not None and not dataclasses.is_dataclass(kind) and not issubclass(kind, _OTHER_CONTAINERS):
+        yield kind
+    for _, part in structure.children:
+        yield from _plain_classes(part)
 
 
 def has_open_parts(structure: TreeDef) -> bool:
@@ -416,7 +433,7 @@ def resolve_parts(value: Any) -> Any:
     if type(value) is TracedSet:
         return value.known_items() if value.stacked_items is None else set(map(_known_key, _rows(value.stacked_items)))
     parts = parts_of(value, type(value))
-    return value if parts is None else type(value)(**{str(key): resolve_parts(part) for key, part in parts})
+    return value if parts is None else build_record(type(value), {str(k): resolve_parts(part) for k, part in parts})
 
 
 def _part_as_string(part: Any) -> str:
@@ -713,7 +730,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
     if kind is TracedSet and value.stacked_items is None and not by_reference:
         refuse_collection(value.known_items())
-    parts = None if not is_list and _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind)
+    parts = None if not is_list and _is_opaque(value, kind, like, is_leaf) else parts_of(value, kind, by_reference)
     if parts is None:
         is_part = depth > 0 or value is None
         if is_part and is_python_constant(value) and (constants_are_static or like == static_treedef(value)):
@@ -736,7 +753,7 @@ def _flatten_into(value: Any, like: TreeDef | None, leaves: list[Any], depth: in
         options = by_reference, True, None, False
     elif kind is StackedItems and packs_numbers:
         options = by_reference, constants_are_static, is_number_list, False
-    elif kind not in (tuple, list, *DICT_CLASSES, TracedSet, StackedItems):
+    elif kind is not StackedItems and (dataclasses.is_dataclass(kind) or is_named_tuple(kind)):
         check_rebuildable(kind, tuple(str(key) for key, _ in parts))
     like_parts = dict(like.children) if like is not None and like.container is kind else {}
     inner = tuple((key, _flatten_into(part, like_parts.get(key), leaves, depth + 1, options)) for key, part in parts)
@@ -851,8 +868,12 @@ def _is_opaque(value: Any, kind: Any, like: TreeDef | None, is_leaf: Callable[[A
     return not is_required and is_leaf is not None and is_leaf(value)
 
 
-def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
-    """The parts of a container by key; None for a leaf."""
+_OTHER_CONTAINERS = (type(None), tuple, list, dict, set, Choice, StackedItems, StaticLeaf, *TEXTS)
+"""The classes of containers whose instances are not records."""
+
+
+def parts_of(value: Any, kind: Any, by_reference: bool = False) -> list[tuple[TreeKey, Any]] | None:
+    """The parts of a container by key; None for a leaf. Only `by_reference`, an instance of a dataclass may be one."""
     if kind is tuple or kind is list:
         return [(str(k), part) for k, part in enumerate(value)]
     if kind is OrderedDict:
@@ -873,7 +894,30 @@ def parts_of(value: Any, kind: Any) -> list[tuple[TreeKey, Any]] | None:
         return [("number", value.number), *((str(k), option) for k, option in enumerate(value.options))]
     if is_named_tuple(kind):
         return [(key, getattr(value, key)) for key in kind._fields]
-    return init_fields(value) if dataclasses.is_dataclass(kind) else None
+    is_nested = is_record_class(kind)
+    if dataclasses.is_dataclass(kind):
+        return init_fields(value) if is_nested or not by_reference else None
+    return sorted(vars(value).items()) if is_nested else None
+
+
+RECORD_CLASSES: ContextVar[Mapping[type, bool]] = ContextVar("record classes", default=MappingProxyType({}))
+"""Classes of the user whose instances the program under trace takes for records, or for objects, otherwise than those
+of other classes of their kind: an object is static, and a record is nested values."""
+
+
+@contextmanager
+def record_classes(classes: Mapping[type, bool]) -> Iterator[None]:
+    """Within it, instances of these classes are records if the class has True here, else objects."""
+    token = RECORD_CLASSES.set(classes)
+    try:
+        yield
+    finally:
+        RECORD_CLASSES.reset(token)
+
+
+def is_record_class(kind: type) -> bool:
+    """Whether the instances of a class are records: by default, those of dataclasses are."""
+    return RECORD_CLASSES.get().get(kind, dataclasses.is_dataclass(kind))
 
 
 def sorted_items(value: dict[Any, Any]) -> list[tuple[TreeKey, Any]]:
@@ -895,7 +939,8 @@ def check_keys(keys: Iterable[Any], error: type[TagloomError]) -> None:
 
 
 def is_record(value: Any) -> bool:
-    """Whether a value is an instance of a dataclass of the user: its parts are attributes.
+    """Whether a value is an instance of a dataclass of the user, or of another class of records: its parts are
+    attributes.
 
     >>> @dataclass
     ... class Point:
@@ -904,7 +949,27 @@ def is_record(value: Any) -> bool:
     (True, False, False)
     """
     kind = type(value)
+    return is_record_class(kind) and not issubclass(kind, UnusableValue)
+
+
+def is_dataclass_instance(value: Any) -> bool:
+    """Whether a value is an instance of a dataclass of the user, also where the program under trace takes it for an
+    object."""
+    kind = type(value)
     return dataclasses.is_dataclass(kind) and not issubclass(kind, UnusableValue)
+
+
+def is_user_object(value: Any) -> bool:
+    """Whether a value is static, and an instance of a class outside of tagloom, all of whose state is in its
+    attributes."""
+    return is_static(value) and has_attributes(value) and type(value).__module__.split(".")[0] != "tagloom"
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether an object is an instance of a class, all of whose state is in its attributes."""
+    is_of_user = not is_installed_file(getattr(sys.modules.get(type(value).__module__), "__file__", None) or "")
+    is_plain = not isinstance(value, Iterator | GeneratorType | FunctionType | type | ModuleType | list | dict | tuple)
+    return is_of_user and is_plain and hasattr(value, "__dict__")
 
 
 def attributes_of(value: Any) -> dict[str, Any]:
@@ -916,7 +981,7 @@ def attributes_of(value: Any) -> dict[str, Any]:
     >>> attributes_of(Point(1))
     {'x': 1}
     """
-    names = [field_.name for field_ in dataclasses.fields(value)]
+    names = [field_.name for field_ in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else []
     own = {name: getattr(value, name) for name in names if hasattr(value, name)}
     others = {
         name: content
@@ -966,7 +1031,16 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
         result = TracedSet()
         result.replace(parts.get("items", frozenset()))
         return result
-    fields = {str(key): part for key, part in parts.items()}
+    return build_record(kind, {str(key): part for key, part in parts.items()})
+
+
+def build_record(kind: Any, fields: dict[str, Any]) -> Any:
+    """An instance of a class with these attributes. A dataclass or named tuple is called with them; raises Invalid
+    where the instance does not keep one unchanged."""
+    if not (dataclasses.is_dataclass(kind) or is_named_tuple(kind)):
+        instance = object.__new__(kind)
+        vars(instance).update(fields)
+        return instance
     instance = kind(**fields)
     changed_keys = [key for key, part in fields.items() if getattr(instance, key) is not part]
     if changed_keys:

@@ -332,7 +332,7 @@ def test_attributes_of_dataclasses_are_those_of_python(name: str) -> None:
 
 def test_attributes_that_stay_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law detects attributes that are not written back."""
-    monkeypatch.setattr(program_builder, "is_record", lambda value: False)
+    monkeypatch.setattr(program_builder, "is_dataclass_instance", lambda value: False)
     function, arguments = OBJECTS["loop"]
     assert after_call(tl.function(function), arguments) != after_call(function, arguments)
 
@@ -342,16 +342,15 @@ def assign(name: str) -> Callable[..., Any]:
 
 
 def test_attributes_that_no_program_returns_are_refused() -> None:
-    """An attribute that is not a parameter of its class, one of an instance at a symbolic index, and one of an instance
-    in two places are refused, those of a frozen dataclass raise Python's error, and nothing changes."""
+    """An attribute that is not a parameter of its class, a list in an instance at a symbolic index, and an attribute of
+    an instance in two places are refused, those of a frozen dataclass raise Python's error, and nothing changes."""
     particles = [Particle(1.0), Particle(2.0)]
     with pytest.raises(tl.Invalid, match="attribute colour of a Particle is assigned"):
         tl.function(assign("colour"))(particles[0])
     with pytest.raises(tl.Invalid, match="attribute size of a Range is assigned"):
         tl.function(assign("size"))(Range(1, 2))
-    with pytest.raises(tl.Invalid, match="one of several") as caught:
+    with pytest.raises(tl.Invalid, match="one of several"):
         tl.function(lambda particles, i: particles[i].move(1.0))(particles, 1)
-    assert "dataclasses.replace" in str(caught.value)
     with pytest.raises(tl.Invalid, match="in another place of the arguments"):
         tl.function(lambda first, second: first.move(second.x))(particles[0], particles[0])
     with pytest.raises(AttributeError):

@@ -723,7 +723,7 @@ def write_program(number: Number, size: int = 14) -> PythonProgram:
     functions: dict[str, int] = {}
     if writer.chance(3):
         writer.budget = 4
-        writer.function("helper", ["a", "b"], Names(ints=["a", "b"]), "int", 1)
+        writer.function("helper", ["a", "e"], Names(ints=["a", "e"]), "int", 1)
         functions["helper"] = 2
     if writer.chance(3):
         writer.budget = 3

@@ -56,6 +56,7 @@ def f(n):
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -656,7 +657,10 @@ class _UnwindingMarker(NodeTransformer):
         start, middle = generated_name("try", number), generated_name("finally", number)
         self.position_names |= {start, middle}
         before = statements("middle = ag__.position()", node.finalbody[0], middle=middle)
-        after = statements("ag__.check_effects(start, middle)", node.finalbody[-1], start=start, middle=middle)
+        last_line = _last_change([*node.body, *node.orelse], node.finalbody)
+        lines = expression(f"{(last_line, node.finalbody[0].lineno) if last_line else None}", node.finalbody[-1])
+        call = "ag__.check_effects(start, middle, lines)"
+        after = statements(call, node.finalbody[-1], start=start, middle=middle, lines=lines)
         node.finalbody = [*before, *node.finalbody, *after]
         return [*statements("start = ag__.position()", node, start=start), node]
 
@@ -667,6 +671,36 @@ class _UnwindingMarker(NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda = _visit_scope
+
+
+def _last_change(body: Sequence[ast.stmt], end: Sequence[ast.stmt]) -> int:
+    """The last line of the statements of a body that may change what the end of its `try` reads; 0 if there are none.
+
+    >>> body = ast.parse("x = 1\\nf(y)\\nx = 2\\ny.pop()\\nz = 3").body
+    >>> [_last_change(body, ast.parse(f"print({name})").body) for name in "xyv"]
+    [3, 4, 0]
+    """
+    names = read_names(end)
+    calls = [node for node in walk_scope(end) if isinstance(node, ast.Call)]
+    calls_user = any(isinstance(call.func, ast.Name) and not hasattr(builtins, call.func.id) for call in calls)
+    for statement in reversed(body):
+        changed = _changed_names(statement)
+        if changed & names or (calls_user and changed):
+            return statement.end_lineno or statement.lineno
+    return 0
+
+
+def _changed_names(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds, and those of the objects whose attributes, items or methods it uses for a
+    change."""
+    names = written_names([statement])
+    for node in walk_scope([statement]):
+        is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
+        root: Any = node if is_stored else node.func if isinstance(node, ast.Call) else None
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+            names |= {root.id} if isinstance(root, ast.Name) else set()
+    return names
 
 
 def _as_list(nodes: Any) -> list[Any]:

@@ -226,11 +226,10 @@ AGREEING = (
     copied_dict,
     comprehension_of_rows,
     new_list_in_both_arms,
-    alias_of_the_first,
     collected_copies,
 )
 
-SHARING = (shallow_dict, shallow_copy, alias_of_the_first_list, shared_row)
+SHARING = (shallow_dict, shallow_copy, alias_of_the_first, alias_of_the_first_list, shared_row)
 
 
 @pytest.mark.inner(first=3)

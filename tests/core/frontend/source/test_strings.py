@@ -622,3 +622,19 @@ def test_lists_without_longer_items_are_caught() -> None:
     twin = broken(lambda patch: patch.setattr(choices, "with_longer_items", lambda before, after, scope: after))
     with twin, pytest.raises(tl.Invalid):
         tl.function(append_digits)(3)
+
+
+def padded(n, width):
+    return f"{n:>{width}}|{n:<{width}}|{n:*>{width + 1}}|{n:{width}}|{n:0{width}d}|{str(n):{width}}|{7:{width}}|"
+
+
+def test_widths_that_the_run_knows() -> None:
+    """A field of a string or an integer may have a symbolic width."""
+    assert list(disagreements(padded, [(5, 4), (-12, 6), (0, 0), (123, 2)], RUNS[:1])) == []
+
+
+def test_a_sign_as_a_width() -> None:
+    """A negative width is a sign for a number, and an error for a string, as in Python."""
+    assert tl.function(lambda n, width: f"{n:{width}}|")(7, -3) == "  7|"
+    with pytest.raises(ValueError, match="Sign"):
+        tl.function(lambda n, width: f"{str(n):{width}}")(7, -3)
