@@ -625,7 +625,7 @@ def test_lists_without_longer_items_are_caught() -> None:
 
 
 def padded(n, width):
-    return f"{n:>{width}}|{n:<{width}}|{n:*>{width + 1}}|{n:{width}}|{n:0{width}d}|{str(n):{width}}|{7:{width}}|"
+    return f"{n:>{width}}|{n:<{width}}|{n:*>{width + 1}}|{n:{width}}|{n:0{width}d}|{n!s:{width}}|{7:{width}}|"
 
 
 def test_widths_that_the_run_knows() -> None:
@@ -637,4 +637,4 @@ def test_a_sign_as_a_width() -> None:
     """A negative width is a sign for a number, and an error for a string, as in Python."""
     assert tl.function(lambda n, width: f"{n:{width}}|")(7, -3) == "  7|"
     with pytest.raises(ValueError, match="Sign"):
-        tl.function(lambda n, width: f"{str(n):{width}}")(7, -3)
+        tl.function(lambda n, width: f"{n!s:{width}}")(7, -3)
