@@ -155,7 +155,7 @@ def join_text(*texts: Any) -> Any:
 
 def field(value: Any, conversion: str, specification: Any = "") -> Any:
     """`{value!conversion:specification}` in an f-string. Raises Invalid (F4) where a symbolic value has one."""
-    if conversion == "s" and specification != "":
+    if conversion == "s" and (isinstance(specification, Text) or specification):
         value, conversion = join_text(*text_parts(value)), ""
     if isinstance(specification, Text) and not conversion:
         padded = _pad_field(read_variable(value), specification)
