@@ -75,6 +75,7 @@ SUBJECTS = {
             "tests/interp/machine/test_cells.py",
             "tests/interp/machine/test_effects.py",
             "tests/interp/machine/test_random.py",
+            "tests/core/test_errors.py",
         ),
     ),
     "history": Subject(

@@ -192,6 +192,29 @@ def test_every_schedule_gives_the_rows() -> None:
         assert (results(other), firings(other)) == (results(ideal), firings(ideal))
 
 
+@pytest.mark.parametrize("scale", [None, 2.0])
+def test_one_program_has_rows_and_a_dense_gradient(scale: float | None) -> None:
+    """A function may be differentiated by rows and with a dense gradient in one program, at a parameter and at a
+    computed table; so may one whose result does not depend on the table."""
+    callee = tl.function(lambda w, i: tl.sum(tl.take(w, i, axis=0) ** 2.0))
+    constant = tl.function(lambda w, i: tl.sum(tl.stop_gradient(tl.take(w, i, axis=0))))
+
+    @tl.function
+    def gradients(w: Any, i: Any) -> Any:
+        table = w if scale is None else w * scale
+        with tl.Tape(persistent=True) as tape:
+            tape.watch(table)
+            y, z = callee(table, i), constant(table, i)
+        rows, idle_rows = tape.gradient(y, table, rows=table), tape.gradient(z, table, rows=table)
+        return rows.indices, rows.values, tape.gradient(y, table), idle_rows.values
+
+    indices, values, dense, idle = gradients(TABLE, np.array([4, 0, -1, 4]))
+    sums = np.zeros_like(TABLE)
+    np.add.at(sums, indices, values)
+    np.testing.assert_array_equal(sums, dense)
+    assert np.any(sums) and idle.size == 0
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_an_index_out_of_range_traps(way: Callable[..., tl.Rows]) -> None:
     """An index out of range traps, as in the lookup."""

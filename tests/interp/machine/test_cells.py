@@ -146,6 +146,14 @@ def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
         assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
 
 
+@pytest.mark.parametrize("sizes", ["?", "2, ?", "?, 3"])
+def test_zeros_of_cells_need_known_sizes(sizes: str) -> None:
+    """A program that takes zeros for cells whose elements have an unknown size is invalid."""
+    text = f"func main(n: int64) -> int8[?, {sizes}] {{\n  c = cells n, element=int8[{sizes}]\n  z = cell_zeros c\n"
+    with pytest.raises(tl.Invalid, match="the elements have unknown sizes"):
+        tl.run_graph(tl.lower(tl.parse_program(text + "  return z\n}")), [2])
+
+
 def test_s13_a_collect_is_deferred_at_the_first_empty_cell() -> None:
     """S13: a collect is deferred at the first empty cell. Cells that are filled from the last to the first wake it
     once; cells that are filled from the first to the last wake it at each cell."""
