@@ -89,7 +89,8 @@ def draw_cells(
         if drawing.fits:
             return draw_details(view, style, max(width, drawing.size[0]), height) or drawing
         if _excess(drawing.size, width, height) > _MAX_STYLE_EXCESS:
-            return draw_with_style(view, style, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
+            roomy = draw_with_style(view, style._replace(has_names=True), sys.maxsize, sys.maxsize)
+            return roomy._replace(fits=False, legend=drawing.legend)
         drawings.append(drawing)
     return min(drawings, key=lambda drawing: _excess(drawing.size, width, height))
 
