@@ -380,11 +380,13 @@ def parts_of_a_wave(is_quick: bool) -> Any:
     """What the parts of the kernel of a wave take: fib under `waves` without each."""
     used, found = kernels.wave_source, {}
     for name, part in CHANGES.items():
-        text = used()
-        assert part in text, name
-        text = text.replace(part, "    return\n" if name == "counters off" else "") if part else text
-        kernels.wave_source = lambda text=text: text
-        kernels._kernels.clear()
+
+        def source(image: Any, name: str = name, part: str = part) -> str:
+            text = used(image)
+            assert part in text, name
+            return text.replace(part, "    return\n" if name == "counters off" else "") if part else text
+
+        kernels.wave_source = source
         found[name] = measure(fib, (5,) if is_quick else (32,), WAYS["cuda, waves"], (5,))
     return found
 

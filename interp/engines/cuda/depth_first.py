@@ -52,8 +52,8 @@ from .wave import unsupported_options
 MAX_THREADS, SIMULATOR_THREADS = 2**16, 6
 """The number of threads on a GPU and on the simulator."""
 FIRST_FUEL, FUEL_FACTOR, MAX_FUEL = 2**5, 4, 2**14
-"""The blocks, iterations and calls of a thread in the first round, the factor from one round to the next while all
-threads are busy, and the most. While threads are idle, rounds get shorter again."""
+"""The blocks, iterations and calls of a thread in the first round, the factor from one round to the next, and the most.
+While many threads are idle and dealing frames out makes more of them busy, rounds get shorter again."""
 IDLE_SHARE = 0.25
 """From this share of idle threads on, the ready frames are dealt out again."""
 FIRST_FRAMES, FIRST_ROWS = 16, 8
@@ -127,8 +127,8 @@ class DepthFirstRun:
         self.threads = SIMULATOR_THREADS if is_simulated() else MAX_THREADS
         self.control = np.zeros(len(RoundControl), np.int64)
         self.frame_room, self.rows = max(FIRST_FRAMES * self.threads, 2), FIRST_ROWS
-        self.deals = 0
-        """How often ready frames were dealt out again."""
+        self.rounds = self.deals = 0
+        """The number of rounds, and how often ready frames were dealt out again."""
         with show_compiling(f"the calls of {program.entry}"):
             self.kernels = self.load_kernels()
 
@@ -172,7 +172,7 @@ class DepthFirstRun:
         ready[0].copy_to_device(np.ones(self.threads, np.int64))
         tops = to_device((np.arange(self.threads) == 0).astype(np.int64))
         frees = to_device(np.full(self.threads, -1, np.int64))
-        control, fuel = to_device(self.control), FIRST_FUEL
+        control, fuel, last_busy = to_device(self.control), FIRST_FUEL, 0
         self.control[RoundControl.NEXT_FRAME] = 2
         while True:
             exceeded_limit = monitor.exceeded_limit(0, None)
@@ -183,19 +183,24 @@ class DepthFirstRun:
             control.copy_to_device(self.control)
             launch(self.kernels["run_round"], self.threads, pool, ready, tops, frees, control, fuel)
             control.copy_to_host(self.control)
+            self.rounds += 1
             if self.control[RoundControl.TRAP] or self.control[RoundControl.DEPTH]:
                 return None
             if self.control[RoundControl.RETURNED]:
                 return self.results(pool[: self.frame_words].copy_to_host())
             if self.control[RoundControl.FULL]:
                 pool, ready = self.grow(pool, ready)
-            is_busy = self.control[RoundControl.IDLE] < IDLE_SHARE * self.threads
-            if not is_busy:
+            idle = int(self.control[RoundControl.IDLE])
+            has_idle, is_growing = idle >= IDLE_SHARE * self.threads, self.threads - idle > last_busy
+            last_busy = self.threads - idle
+            if has_idle:
                 self.deal(pool, ready, tops, control)
             if self.control[RoundControl.STUCK]:
                 fuel *= FUEL_FACTOR
+            elif has_idle and is_growing:
+                fuel = max(fuel // FUEL_FACTOR, FIRST_FUEL)
             else:
-                fuel = min(fuel * FUEL_FACTOR, MAX_FUEL) if is_busy else max(fuel // FUEL_FACTOR, FIRST_FUEL)
+                fuel = min(fuel * FUEL_FACTOR, MAX_FUEL)
 
     def first_frames(self) -> npt.NDArray[np.int64]:
         """Frame 0, to which the entry function returns, and frame 1, in which it runs."""

@@ -22,9 +22,9 @@ BLOCK_THREADS = 128
 SIMULATOR_THREADS, SIMULATOR_BLOCKS = 4, 3
 """The threads of a block and the most blocks of a grid whose threads share the work out, on the simulator: to start a
 thread takes a tenth of a millisecond there."""
-MULTIPROCESSOR_BLOCKS = 4
-"""The most blocks per multiprocessor of such a grid: the kernel of a wave needs 136 registers, with which three blocks
-of 128 threads run at once."""
+MULTIPROCESSOR_BLOCKS = 6
+"""The most blocks per multiprocessor of such a grid: the kernel of a wave of fib needs 80 registers, with which so many
+blocks of 128 threads run at once."""
 run_lock = Lock()
 """Held during a run: the simulator serves one thread at a time."""
 _device_lock = Lock()

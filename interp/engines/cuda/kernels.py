@@ -20,6 +20,7 @@ from ....core.ops import scalar_kernels
 from ....core.ops.scalar_kernels import div, floor
 from ...image import image
 from ...image import opcodes as opcode
+from ...image.image import Image, NodeColumn
 from ..fast import layout, opcode_source
 from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
@@ -43,17 +44,17 @@ _CALL = re.compile(r"\bk\.(\w+)")
 
 
 @cache
-def text() -> str:
-    """The source of `compute`, `cast` and `traps` for the device, with their imports."""
-    source = opcode_source.text().replace(kernels.HEADER, HEADER)
+def text(codes: frozenset[int] | None = None, casts: frozenset[int] | None = None) -> str:
+    """The source of `compute`, `cast` and `traps` for the device, with their imports, for these opcodes and casts, or
+    for all."""
+    source = opcode_source.text(codes, casts).replace(kernels.HEADER, HEADER)
     source = source.replace("@internal_njit\n", "@cuda.jit(device=True)\n")
     return _CALL.sub(r"k_\1", source)
 
 
-@cache
-def device_functions() -> dict[str, Any]:
-    """The device functions that `text` calls, by name."""
-    return named_device_functions(set(re.findall(r"\bk_(\w+)", text())))
+def called_functions(source: str) -> list[str]:
+    """The names of the functions of `jit.kernels` that a text for the device calls."""
+    return sorted(set(re.findall(r"\bk_(\w+)", source)))
 
 
 def named_device_functions(names: Collection[str]) -> dict[str, Any]:
@@ -151,15 +152,18 @@ _CONSTANTS = {
     **{name: getattr(wave_kernels, name) for name in _BLOCK_CONSTANTS},
     "FIRST_KERNEL": opcode.FIRST_KERNEL,
 }
-_PRELUDE = f"import {__name__} as called\nglobals().update(called.device_functions())"
 _DEFINITION = re.compile(r"(?m)^def (\w+)")
-_kernels: dict[str, Any] = {}
 
 
-def wave_source() -> str:
-    """The source to compile for waves."""
-    source = kernel_source("wave_kernels", wave_kernels.KERNELS, _CONSTANTS)
-    return "\n".join([f"# {describe_device()}", _PRELUDE, text(), source])
+def wave_source(graph_image: Image) -> str:
+    """The source to compile for waves of an image, with the opcodes of its nodes only. A kernel with all opcodes needs
+    138 registers instead of 80 for fib, and eight times as long to compile."""
+    codes, casts = (frozenset(graph_image.nodes[:, column].tolist()) for column in (NodeColumn.CODE, NodeColumn.CAST))
+    computing, source = text(codes, casts), kernel_source("wave_kernels", wave_kernels.KERNELS, _CONSTANTS)
+    prelude = f"""\
+import {__name__} as called
+globals().update(called.named_device_functions({called_functions(computing)}))"""
+    return "\n".join([f"# {describe_device()}", prelude, computing, source])
 
 
 def kernel_source(module: str, names: Collection[str], constants: Mapping[str, int]) -> str:
@@ -173,13 +177,11 @@ def kernel_source(module: str, names: Collection[str], constants: Mapping[str, i
     return "\n".join([*(f"{name} = {number}" for name, number in constants.items()), body])
 
 
-def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The kernels by name. `launch_all` must launch each of the kernels that it gets: numba compiles a kernel, or reads
-    it from disk, at its first launch."""
-    if not _kernels:
-        module = load_module("wave", wave_source(), lambda module: launch_all(_kernels_of(module)))
-        _kernels.update(_kernels_of(module))
-    return _kernels
+def load_wave_kernels(graph_image: Image, launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The kernels for an image, by name. `launch_all` must launch each of the kernels that it gets: numba compiles a
+    kernel, or reads it from disk, at its first launch."""
+    source = wave_source(graph_image)
+    return _kernels_of(load_module("wave", source, lambda module: launch_all(_kernels_of(module))))
 
 
 def _kernels_of(module: ModuleType) -> dict[str, Any]:

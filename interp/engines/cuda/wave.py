@@ -88,7 +88,7 @@ class WaveRun:
         self._control = np.zeros(len(Control), np.int64)
         """The words of `control` after the last batch."""
         with simulator_settings(), show_compiling("the kernels of a wave"):
-            self._kernels = load_wave_kernels(self._warm_up)
+            self._kernels = load_wave_kernels(image, self._warm_up)
 
     def run_waves(self, count: int) -> WaveStop:
         """Deliver up to this number of waves, as long as tokens are in flight; returns why no further one may begin.
@@ -252,7 +252,7 @@ class WaveRun:
             device_arrays[name].copy_to_host(getattr(store, attribute))
         counts = device_arrays["counts"].copy_to_host()
         store.firing_counts[:], store.opened_counts[:] = np.split(counts, [len(store.firing_counts)])
-        trap_rows = device_arrays["trap_rows"][: self._control[Control.TRAPS]].copy_to_host()
+        trap_rows = device_arrays["trap_rows"][: int(self._control[Control.TRAPS])].copy_to_host()
         memory, profile = aligned_words(len(device_arrays["mem"])), np.zeros(device_arrays["profile"].shape, np.int32)
         if store.registers[Register.OPEN_ACTIVATIONS] or len(trap_rows):  # closed frames are not needed
             copy_live_parts("mem", device_arrays["mem"], memory, store.registers)
@@ -317,9 +317,9 @@ def frame_tag(store: TokenStore, frame: int) -> Tag:
 
 def live_parts(name: str, array: Any, registers: WordArray) -> Iterator[Any]:
     """The parts of an array that are in use, each contiguous."""
-    length, waves = registers[Register.FLIGHT_LENGTH], registers[Register.WAVES]
+    length, waves, top = (int(registers[n]) for n in (Register.FLIGHT_LENGTH, Register.WAVES, Register.MEMORY_TOP))
     if name != "flight":
-        yield array[: registers[Register.MEMORY_TOP] if name == "mem" else waves]
+        yield array[: top if name == "mem" else waves]
     else:
         yield from (array[waves & 1, column, :length] for column in range(2))
 

@@ -22,9 +22,9 @@ from ...image.opcodes import (
 from ..jit import kernels
 
 
-def text() -> str:
-    """The source of the three functions, with their imports."""
-    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(None), ""])
+def text(codes: Collection[int] | None = None, casts: Collection[int] | None = None) -> str:
+    """The source of the three functions, with their imports, for these opcodes and casts, or for all."""
+    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(codes, casts), ""])
 
 
 def scalar_kernels_text(codes: Collection[int], casts: Collection[int]) -> str:
@@ -37,10 +37,10 @@ def scalar_kernels(group, code, a, b, c):
         return cast(code, a)
     return int64(traps(code, a, b))
 """
-    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions({*codes}, {*casts}), function])
+    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(codes, casts), function])
 
 
-def _emit_functions(codes: set[int] | None, casts: set[int] | None = None) -> Iterator[str]:
+def _emit_functions(codes: Collection[int] | None, casts: Collection[int] | None) -> Iterator[str]:
     """The three functions, for some opcodes and casts or for all."""
     computed = [(FIRST_KERNEL + n, kernel) for n, kernel in enumerate(scalar_kernels())]
     yield "@internal_njit"

@@ -135,6 +135,12 @@ def test_frames_are_reused(runs: list[DepthFirstRun]) -> None:
     assert runs[0].deals > 1
 
 
+def test_a_chain_of_calls_takes_few_rounds(runs: list[DepthFirstRun]) -> None:
+    """Rounds get longer where there is nothing to deal out: a chain of 200 calls is some 800 blocks."""
+    assert agrees(is_even, [200])
+    assert runs[0].rounds <= 5
+
+
 @pytest.mark.full
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, runs: list[DepthFirstRun]) -> None:
     """Frames and the room for ready ones are doubled; a thread that has found no room begins its block again."""

@@ -16,7 +16,7 @@ from support.observe.kernel_tables import ELEMENTARY, KernelSignature, same, sig
 from tagloom.core.graph.graph import GraphNode, NodeOutput
 from tagloom.core.ops.op import build_kernel, trap_message
 from tagloom.interp.engines.cuda.device import is_simulated, launch, simulator_settings
-from tagloom.interp.engines.cuda.kernels import device_functions, text
+from tagloom.interp.engines.cuda.kernels import called_functions, named_device_functions, text
 from tagloom.interp.image.image import WordArray, decode_word, encode_word
 from tagloom.interp.image.opcodes import FIRST_KERNEL, cast_code, first_trapping_opcode, opcode_of, scalar_kernels
 
@@ -57,7 +57,7 @@ def evaluate_opcodes(
 @cache
 def compile_table() -> Any:
     """The kernel `table`, compiled: it evaluates opcodes on arrays of words."""
-    module = dict(device_functions())
+    module = dict(named_device_functions(called_functions(text())))
     exec(compile(text() + _TABLE, "<table>", "exec"), module)
     return module["table"]
 

@@ -331,7 +331,7 @@ for function, element in ((fib, int64), (poly, float64)):
     assert ".visible .entry" in (text := cuda.compile_ptx(module["map_elements"].py_func, arguments, cc=(9, 0))[0])
     assert "fma." not in text and ("mul.rn.f64" in text) == (function is poly)
 assert count_fma(lambda x, y: x * y + y, (float64, float64)) == 1
-module = dict(kernels.device_functions())
+module = dict(kernels.named_device_functions(kernels.called_functions(kernels.text())))
 exec(kernels.text(), module)
 cuda.compile_ptx(module["traps"].py_func, (int64,) * 3, device=True, cc=(9, 0))
 """
