@@ -54,6 +54,8 @@ MAX_THREADS, SIMULATOR_THREADS = 2**16, 6
 FIRST_FUEL, FUEL_FACTOR, MAX_FUEL = 2**5, 4, 2**14
 """The blocks, iterations and calls of a thread in the first round, the factor from one round to the next, and the most.
 While many threads are idle and dealing frames out makes more of them busy, rounds get shorter again."""
+LOOP_FUEL = 2**62
+"""The most fuel where a single block, with a loop in it, needs more than MAX_FUEL."""
 IDLE_SHARE = 0.25
 """From this share of idle threads on, the ready frames are dealt out again."""
 FIRST_FRAMES, FIRST_ROWS = 16, 8
@@ -196,7 +198,7 @@ class DepthFirstRun:
             if has_idle:
                 self.deal(pool, ready, tops, control)
             if self.control[RoundControl.STUCK]:
-                fuel *= FUEL_FACTOR
+                fuel = min(fuel * FUEL_FACTOR, LOOP_FUEL)
             elif has_idle and is_growing:
                 fuel = max(fuel // FUEL_FACTOR, FIRST_FUEL)
             else:
