@@ -155,11 +155,16 @@ _CONSTANTS = {
 _DEFINITION = re.compile(r"(?m)^def (\w+)")
 
 
+def opcodes_of(graph_image: Image) -> tuple[frozenset[int] | None, frozenset[int] | None]:
+    """The opcodes and the casts of the nodes of an image; None stands for all."""
+    codes, casts = (frozenset(graph_image.nodes[:, column].tolist()) for column in (NodeColumn.CODE, NodeColumn.CAST))
+    return codes, casts
+
+
 def wave_source(graph_image: Image) -> str:
     """The source to compile for waves of an image, with the opcodes of its nodes only. A kernel with all opcodes needs
     138 registers instead of 80 for fib, and eight times as long to compile."""
-    codes, casts = (frozenset(graph_image.nodes[:, column].tolist()) for column in (NodeColumn.CODE, NodeColumn.CAST))
-    computing, source = text(codes, casts), kernel_source("wave_kernels", wave_kernels.KERNELS, _CONSTANTS)
+    computing, source = text(*opcodes_of(graph_image)), kernel_source("wave_kernels", wave_kernels.KERNELS, _CONSTANTS)
     prelude = f"""\
 import {__name__} as called
 globals().update(called.named_device_functions({called_functions(computing)}))"""

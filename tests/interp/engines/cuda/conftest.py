@@ -59,3 +59,12 @@ def shuffled_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(kernel, "np", ShuffledNumpy())
     monkeypatch.setattr("tagloom.interp.engines.thread_switches.SWITCH_SECONDS", 1e-6)
+
+
+@pytest.fixture(autouse=True)
+def one_kernel_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU all programs run on one kernel with all opcodes: to compile one for each would take hours."""
+    from tagloom.interp.engines.cuda import device, kernels
+
+    if not device.is_simulated():
+        monkeypatch.setattr(kernels, "opcodes_of", lambda image: (None, None))
