@@ -251,7 +251,10 @@ class _GraphChecker:
     def operand_problem(self, error: Invalid, node: GraphNode, ports: list[Type]) -> Invalid:
         """V9: the problem for a node whose op rejects the types of its ports."""
         row, literals = ALL_OPS.get(node.op), node.ports[: len(ports)]
-        hint = hints.suggest_operands(row, ports, literals, node.attributes) if row else hints.COMPARE_HINT
+        if row is None:
+            hint = hints.COMPARE_HINT
+        else:
+            hint = hints.suggest_operands(row, ports, literals, node.attributes, error.hint)
         required = error.required or "operands that the op takes"
         got = ports if row and not node.attributes else error.got
         return problem("V9", f"{node.op}: {error.message}", node.origin, required=required, got=got, hint=hint)

@@ -138,10 +138,14 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
 
 
 def suggest_operands(
-    row: OpRow, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes
+    row: OpRow,
+    types: Sequence[Type],
+    literals: Sequence[Literal | None],
+    attributes: Attributes,
+    rule_hint: str | None = None,
 ) -> str:
-    """A hint that makes operands acceptable to an op: another literal, or astype. For an op with attributes the hint is
-    about the attribute, since such an op accepts operands of any type."""
+    """A hint that makes operands acceptable to an op: another literal, or astype; if neither does, the hint of its type
+    rule. For an op with attributes the hint is about the attribute, since such an op accepts operands of any type."""
     if attributes:
         return example(row.name)
     handles = [isinstance(type_.dtype, HandleType) for type_ in types]
@@ -170,7 +174,7 @@ def suggest_operands(
                 return (
                     f"{ASTYPE_HINT if len(types) > 1 else 'convert it with astype'}, as in `astype x, dtype={dtype!r}`"
                 )
-    return "convert them with astype"
+    return rule_hint or "convert them with astype"
 
 
 def _candidate_dtypes(types: Sequence[Type], position: int) -> Iterator[DType]:

@@ -50,7 +50,7 @@ from .program import (
 def operand_problem(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
     """V4: the problem for operands that the type rule of an op rejects."""
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
-    hint = hints.suggest_operands(ALL_OPS[node.op], operands, literals, node.attributes)
+    hint = hints.suggest_operands(ALL_OPS[node.op], operands, literals, node.attributes, error.hint)
     required = error.required or "operands that the op takes"
     message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
     return problem("V4", message, where, required=required, got=got, hint=hint)

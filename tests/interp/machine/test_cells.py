@@ -148,10 +148,11 @@ def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("sizes", ["?", "2, ?", "?, 3"])
 def test_zeros_of_cells_need_known_sizes(sizes: str) -> None:
-    """A program that takes zeros for cells whose elements have an unknown size is invalid."""
+    """A program that takes zeros for cells whose elements have an unknown size is invalid, with the hint of the op."""
     text = f"func main(n: int64) -> int8[?, {sizes}] {{\n  c = cells n, element=int8[{sizes}]\n  z = cell_zeros c\n"
-    with pytest.raises(tl.Invalid, match="the elements have unknown sizes"):
+    with pytest.raises(tl.Invalid, match="the elements have unknown sizes") as error:
         tl.run_graph(tl.lower(tl.parse_program(text + "  return z\n}")), [2])
+    assert "hint: give cells a type with known sizes" in str(error.value)
 
 
 def test_s13_a_collect_is_deferred_at_the_first_empty_cell() -> None:
