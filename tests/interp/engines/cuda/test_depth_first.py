@@ -135,6 +135,7 @@ def test_frames_are_reused(runs: list[DepthFirstRun]) -> None:
     assert runs[0].deals > 1
 
 
+@pytest.mark.full
 def test_a_chain_of_calls_takes_few_rounds(runs: list[DepthFirstRun]) -> None:
     """Rounds get longer where there is nothing to deal out: a chain of 200 calls is some 800 blocks."""
     assert agrees(is_even, [200])
@@ -159,11 +160,13 @@ def test_fuel(monkeypatch: pytest.MonkeyPatch) -> None:
     assert agrees(falling, [2, 5]) and agrees(leaves, [2, np.float32(1.5)])
 
 
+@pytest.mark.full
 def test_traps() -> None:
     """A run with traps reports the first in program order, with its operands and the calls around it."""
     assert agrees(falling, [3, 3]) and agrees(falling, [2, 0])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("depth", [0, 1, 4, 5, 6])
 def test_the_limit_on_depth_is_exact(depth: int) -> None:
     out = fib.run(6, engine="cuda", schedule="lifo", limits=Limits(depth=depth))
@@ -179,6 +182,7 @@ def endless(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 0, loop, lambda: endless(n - 1) + endless(n - 2))
 
 
+@pytest.mark.full
 def test_seconds_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limits on seconds and bytes end a run between two rounds."""
     monkeypatch.setattr(depth_first, "FUEL_FACTOR", 1)
@@ -187,6 +191,7 @@ def test_seconds_and_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert (out.status, getattr(out.error, "limit", None)) == ("Exhausted", name)
 
 
+@pytest.mark.full
 def test_ctrl_c(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a run between two rounds."""
     used, launches = depth_first.launch, list[Any]()
