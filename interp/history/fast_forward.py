@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from copy import copy
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple, Self, TypeAlias
 
 from ...core import dtypes
@@ -186,7 +187,7 @@ class FastForward(Advance):
         if goal is not None and self.base <= goal <= len(self):
             return self
         self._stop_error = self._outcome = None
-        run, key = self._continue_machine(goal, stops_key) or self._start_machine(goal), stops_key
+        run, key = self._continue_machine(goal, stops_key) or self._start_machine(goal, stops), stops_key
         try:
             error = self._run_machine(run, goal, stops)
             if is_exact_stop(error) and (goal is None or run.steps < goal):
@@ -248,15 +249,17 @@ class FastForward(Advance):
             return None
         return paused.run
 
-    def _start_machine(self, goal: int | None) -> FastRun:
+    def _start_machine(self, goal: int | None, stops: StopConditions | None = None) -> FastRun:
         """Start the fast machine at the end of the known events, at a keyframe, or at the beginning of the run,
-        whichever reaches the goal soonest. A goal of None means that it runs until it stops by itself."""
+        whichever reaches the goal soonest; with stop conditions, not after the known events. A goal of None means that
+        it runs until it stops by itself."""
         from ..engines.fast.run import FastRun
 
         origin, last = self._origin, self._lineage.last_segment
         open_activations = len(last.keyframes[-1].state.records)
-        earlier = [each for each in self._machine_keyframes if goal is None or each.state.steps <= goal]
-        nearest = max(earlier, key=lambda each: each.state.steps, default=None)
+        latest = min(inf if goal is None else goal, inf if stops is None else len(self))
+        keyframes = [keyframe for keyframe in self._machine_keyframes if keyframe.state.steps <= latest]
+        nearest = max(keyframes, key=lambda keyframe: keyframe.state.steps, default=None)
         start = 0 if nearest is None else nearest.state.steps
         if len(self) >= start + IMPORT_COST * open_activations and (goal is None or goal >= len(self)):
             meter = last.meter_at(len(self))

@@ -279,7 +279,8 @@ def freeze_objects(owner: object) -> None:
 
     A long run consists of millions of tuples. None is part of a reference cycle, but the collector scans all of them
     again and again: half the time of the run, with pauses of 1.7 s at a million events. Reference counts still free
-    frozen objects; objects in cycles are freed after the last owner.
+    frozen objects; objects in cycles are freed after the last owner. An owner that is itself in a cycle, such as the
+    app, is not freed while frozen.
 
     Does nothing if the collector is off, or if other code has frozen objects, which this must not mix with.
     """

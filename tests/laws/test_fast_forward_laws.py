@@ -161,6 +161,12 @@ def share_cells(patch: MonkeyPatch) -> None:
     patch.setattr(run, "export_state", shared)
 
 
+def start_after_a_stop(patch: MonkeyPatch) -> None:
+    """The machine starts at a keyframe after the known events, and passes what it should stop at."""
+    start = fast_forward.FastForward._start_machine
+    patch.setattr(fast_forward.FastForward, "_start_machine", lambda self, goal, stops=None: start(self, goal))
+
+
 def forget_revealed_events(patch: MonkeyPatch) -> None:
     """The index of a run lacks the events that became known after later ones."""
     patch.setattr(RunIndex, "extend_back", lambda self, history: self)
@@ -227,6 +233,7 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
     lose_deferred_reads,
     reveal_to_the_wrong_place,
     share_cells,
+    start_after_a_stop,
     forget_revealed_events,
     treat_unknown_firings_as_none,
     forget_tokens_of_the_base,

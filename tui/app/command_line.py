@@ -31,11 +31,11 @@ def command_for_pasted_file(text: str) -> str:
     """
     try:
         (path,) = shlex.split(text)
-    except ValueError:  # several words, or an open quotation mark
+        if path.startswith("file:"):
+            path = unquote(urlsplit(path).path)
+        return f"load {shlex.quote(path)} " if Path(path).is_file() else ""
+    except (ValueError, OSError):  # not one word, an open quotation mark, no address, or a path that cannot be read
         return ""
-    if path.startswith("file:"):
-        path = unquote(urlsplit(path).path)
-    return f"load {shlex.quote(path)} " if Path(path).is_file() else ""
 
 
 class CommandSuggester(Suggester):

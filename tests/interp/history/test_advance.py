@@ -68,7 +68,7 @@ def history_with_a_fork(history: History) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("handled")
+@pytest.mark.usefixtures("handled", "unfrozen")
 @pytest.mark.parametrize(
     "happens",
     [history_with_a_query, exhausted_history, interrupted_history, history_of_a_broken_run, history_with_a_fork],

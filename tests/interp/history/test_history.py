@@ -575,6 +575,7 @@ def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) 
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("unfrozen")
 def test_frozen_events_are_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long history freezes its events in the garbage collector, and unfreezes them with its last fork."""
     monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
@@ -598,6 +599,7 @@ def test_frozen_events_are_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("unfrozen")
 def test_other_freezes_are_respected() -> None:
     """Histories freeze no objects if the collector is off, or if something is frozen already."""
     owner = History(FIB, [6])

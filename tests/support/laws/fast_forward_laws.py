@@ -210,12 +210,16 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
 
 def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """From the beginning, breakpoints and log points stop a fast-forwarding session at the events where they stop one
-    that knows all events, with the same messages and hit counts; this includes breakpoints with ignore counts."""
+    that knows all events, with the same messages and hit counts; this includes breakpoints with ignore counts. The
+    fast-forwarding session may have been further in the run before."""
     dice = random.Random(seed)
     with MonkeyPatch.context() as patch:
         near(patch)
         sessions = pair(graph, arguments, schedule)
-        for condition in dice.sample(CONDITIONS, 3):
+        if dice.random() < 0.5:
+            sessions[0].execute(f"goto {dice.randint(30, 150)}")
+            sessions[0].execute("undo")
+        for condition in dice.sample(CONDITIONS, dice.choice((1, 3))):
             ignored, text = dice.randint(1, 9), "{step} {count} {value} of {node} {inputs[0]} {tag}"
             lines = (f"break {condition}", f"break {condition} ignore {ignored}", f'log {condition} "{text}"')
             line = dice.choice(lines)

@@ -645,7 +645,7 @@ def test_a_dropped_file_is_loaded(tmp_path: Path, write: Callable[[str], str]) -
     program.write_text((ROOT / FIB).read_text())
 
     async def script(screen: Screen) -> None:
-        for text in ("sss", "my fib.py", "'", str(tmp_path)):
+        for text in ("sss", "my fib.py", "'", str(tmp_path), "a" * 300, "file://[x"):
             screen.app.post_message(events.Paste(text))
             await screen.still()
             assert not screen.app.query_one(CommandLine).display

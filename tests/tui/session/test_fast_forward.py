@@ -169,8 +169,8 @@ def test_a_machine_that_was_interrupted_goes_on(command: str, monkeypatch: Monke
     assert session.history.position < 30_000 and session.history.paused_position == 30_000
     begun, start_machine = list[int](), History._start_machine
 
-    def counted(self: History, goal: int | None) -> Any:
-        run = start_machine(self, goal)
+    def counted(self: History, *given: Any) -> Any:
+        run = start_machine(self, *given)
         begun.append(run.steps)
         return run
 
