@@ -292,7 +292,7 @@ def format_narrow_float(number: Any) -> str:
     if not math.isfinite(exact):
         return repr(math.nan if exact != exact else exact)
     decimals = (float(f"{exact:.{digits}g}") for digits in range(1, 6))
-    return repr(next(each for each in decimals if _rounds_to(each, number)))
+    return repr(next(decimal for decimal in decimals if _rounds_to(decimal, number)))
 
 
 def _rounds_to(decimal: float, number: Any) -> builtins.bool:

@@ -242,7 +242,7 @@ class _BundleFinder:
         for series in self.series(members):
             number = series[0]
             kind, subtitle = kind_of(self.graph.nodes[number].op), boxes[f"n{number}"].subtitle
-            numbers = chain.from_iterable(members[each] for each in series)
+            numbers = chain.from_iterable(members[first] for first in series)
             yield from self.bundle(kind, numbers, count_alike(texts[number], len(series)), subtitle)
 
     def series(self, members: Mapping[int, Sequence[int]]) -> Iterator[Sequence[int]]:
@@ -371,7 +371,7 @@ class _BlockFinder:
         """Whether all results of `other` go to `group`, except for uses in clusters behind it. A switch
         stays with the merge of its cond."""
         (sink, *_), sink_kind = self.candidates[group[0]]
-        if sink_kind != "merge" and any(self.candidates[each][1] in ("switch", "merge") for each in other):
+        if sink_kind != "merge" and any(self.candidates[candidate][1] in ("switch", "merge") for candidate in other):
             return False
         last = max(self.candidates[group[0]][0])
         for candidate in other:

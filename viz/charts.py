@@ -141,10 +141,10 @@ def draw_bars(
     canvas.text(64, y + height, "0", size=9, anchor="end", muted=True)
     gap = 1 if step > 4 else 0
     for column, value in enumerate(columns):
-        tall = float(value / highest) * height
-        if tall:
+        bar_height = float(value / highest) * height
+        if bar_height:
             tip = f"wave {column + 1}: {value}" if size == 1 else f"from wave {column * size + 1}: {float(value):.4g}"
-            canvas.rect(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
+            canvas.rect(70 + column * step, y + height - bar_height, step - gap, bar_height, colour, tip)
     canvas.line(70, y + height, 70 + width, y + height, GREY)
 
 

@@ -202,7 +202,7 @@ def write_cluster(picture: Any, cluster: Cluster, theme: Theme, view: View, dept
     them."""
     digraph = import_graphviz().Digraph
     if depth and depth == view.side_constraints.depth:
-        boxes = {name for each in cluster.walk() for name in each.boxes}
+        boxes = {name for part in cluster.walk() for name in part.boxes}
         write_side_constraints(picture, (pair for pair in view.side_constraints.pairs if boxes >= set(pair)))
     for box in cluster.boxes.values():
         picture.node(box.name, **box_attributes(box, theme, view.badge_room.get(box.name), view.title_width))

@@ -159,6 +159,7 @@ def select_part(first: int, most: int | None, under: str, fold: Iterable[str], b
     """The part of a run that a page shows; None is the default of PlayerSelection."""
     from .player.page import PlayerSelection
 
-    usual = PlayerSelection()
-    events, most_boxes = usual.max_events if most is None else most, usual.max_boxes if boxes is None else boxes
-    return PlayerSelection(first, events, under, most_boxes, tuple(fold))
+    defaults = PlayerSelection()
+    max_events = defaults.max_events if most is None else most
+    max_boxes = defaults.max_boxes if boxes is None else boxes
+    return PlayerSelection(first, max_events, under, max_boxes, tuple(fold))

@@ -234,7 +234,7 @@ def call_depths(view: View) -> dict[str, int]:
             reached, depth = waiting.popleft()
             if reached.name not in depths:
                 depths[reached.name] = depth
-                waiting += [(each, depth + 1) for each in inner[reached.name]]
+                waiting += [(function, depth + 1) for function in inner[reached.name]]
     return depths
 
 

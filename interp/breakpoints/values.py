@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, TypeAlias
-from typing import Literal as Word
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -89,12 +88,12 @@ def computation(sign: str) -> ComputeFunction:
     (None, None)
     """
     calculate: Callable[[Any, Any], Any] = _COMPUTATIONS[sign]
-    divides = sign in ("/", "//", "%")
+    is_division = sign in ("/", "//", "%")
 
     def compute(left: Any, right: Any) -> object:
         if type(left) not in _NUMBER_TYPES or type(right) not in _NUMBER_TYPES:
-            return _compute_general(calculate, left, right, divides)
-        if divides and not right:
+            return _compute_general(calculate, left, right, is_division)
+        if is_division and not right:
             return None
         try:
             return _limit_bits(calculate(left, right))
@@ -104,9 +103,9 @@ def computation(sign: str) -> ComputeFunction:
     return compute
 
 
-def _compute_general(calculate: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
+def _compute_general(calculate: Callable[[Any, Any], Any], left: Any, right: Any, is_division: bool) -> object:
     left, right = _widen(left), _widen(right)
-    if not (_value_kind(left) == _value_kind(right) == "number") or (divides and not np.all(right)):
+    if not (_value_kind(left) == _value_kind(right) == "number") or (is_division and not np.all(right)):
         return None
     try:
         with np.errstate(all="ignore"):
@@ -161,8 +160,8 @@ def format_operand(value: object) -> str:
         case tuple():
             return ", ".join(map(format_operand, value))
     try:
-        array = isinstance(value, np.ndarray) and value.size > _MAX_ELEMENTS
-        return str(type_of(value)) if array else format_value(value)
+        is_large = isinstance(value, np.ndarray) and value.size > _MAX_ELEMENTS
+        return str(type_of(value)) if is_large else format_value(value)
     except Exception:  # the repr of a foreign object
         return f"<{type(value).__name__}>"
 
@@ -178,7 +177,7 @@ def _widen(value: object) -> Any:
     return value
 
 
-def _value_kind(value: object) -> Word["nothing", "number", "truth", "text", "other"]:
+def _value_kind(value: object) -> Literal["nothing", "number", "truth", "text", "other"]:
     match value:
         case None:
             return "nothing"

@@ -165,7 +165,7 @@ def trace_vmap(source: FunctionSpec, axes: Sequence[Any], out_axes: Any, argumen
         region = current_region()
         assert region is not None, "a derived function is only traced"
         result, call, _ = trace_pullback(region, source, element)
-        known_result = only_result(call.treedef, [each.type for each in call.results])
+        known_result = only_result(call.treedef, [leaf.type for leaf in call.results])
         flags = [axis is not None for axis in leaf_axes]
         mapped_results[:] = find_mapped_results(region, call, flags) if known_result is None else []
         return carry, (result,) if known_result is None else known_result

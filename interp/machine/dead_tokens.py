@@ -42,7 +42,7 @@ def dead_token_behaviour(graph: Graph, number: int, ordinary: Behaviour | None) 
         case "after":
             return lambda inputs, tag: ((0, first_dead(inputs) or inputs[0]),), None
         case "any_live":
-            return lambda inputs, tag: ((0, not all(isinstance(each, DeadTokenValue) for each in inputs)),), None
+            return lambda inputs, tag: ((0, not all(isinstance(value, DeadTokenValue) for value in inputs)),), None
         case "trigger":
             return lambda inputs, tag: ((0, True),), None
     assert ordinary is not None
@@ -61,7 +61,7 @@ def dead_token_behaviour(graph: Graph, number: int, ordinary: Behaviour | None) 
 
 def first_dead(inputs: tuple[Value, ...]) -> DeadTokenValue | None:
     """The first dead operand."""
-    return next((each for each in inputs if isinstance(each, DeadTokenValue)), None)
+    return next((value for value in inputs if isinstance(value, DeadTokenValue)), None)
 
 
 def propagate_dead(compute: Compute, find_trap: FindTrap, output_count: int) -> Behaviour:

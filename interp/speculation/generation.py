@@ -505,7 +505,9 @@ class Generation(Calls):
         """Whether an expression is a call of a builtin, without keywords and starred arguments."""
         if not isinstance(node, ast.Call) or node.keywords:
             return False
-        return not any(isinstance(each, ast.Starred) for each in node.args) and self._is_builtin(node.func, function)
+        return not any(isinstance(argument, ast.Starred) for argument in node.args) and self._is_builtin(
+            node.func, function
+        )
 
     def _range_bounds(self, call: ast.Call) -> list[StagedValue]:
         """The arguments of a call of `range`, which must be ints."""
@@ -724,7 +726,7 @@ class Generation(Calls):
         """Continue behind a loop that has ended or was left, with its `else`; `outer` is the exit before the loop. A
         `break` of the `else` belongs to the loop around this one."""
         is_complete, exits = self.has_exit(RUNNING), find_exits(statement.body)
-        if any(isinstance(each, ast.Return) for each in exits) or self._may_raise():
+        if any(isinstance(node, ast.Return) for node in exits) or self._may_raise():
             self._clear_exit(BREAK, outer)
         else:
             self.state.exit = outer

@@ -206,7 +206,7 @@ def raised_class(generation: ProgramFunctions, node: ast.Raise) -> type | None:
     where code runs when the exception is made or dropped."""
     exception, arguments = node.exc, list[ast.expr]()
     if isinstance(exception, ast.Call):
-        if exception.keywords or any(isinstance(each, ast.Starred) for each in exception.args):
+        if exception.keywords or any(isinstance(argument, ast.Starred) for argument in exception.args):
             return None
         arguments = exception.args
         exception = exception.func
@@ -214,7 +214,7 @@ def raised_class(generation: ProgramFunctions, node: ast.Raise) -> type | None:
     if classes is None or not issubclass(classes[0], Exception):
         return None
     own = classes[0]
-    plain = next(each for each in own.__mro__ if each.__module__ == "builtins")
+    plain = next(base for base in own.__mro__ if base.__module__ == "builtins")
     if plain not in PLAIN_EXCEPTIONS:
         return None
     for name in ("__init__", "__new__", "__del__"):

@@ -476,7 +476,7 @@ class ObjectTable:
         if self._walk is None:
             return list(leaves)
         vectors = [*chain.from_iterable(self._walk.vectors())]
-        return [leaf for each in leaves for leaf in (vectors if type(each) is PackedArrays else (each,))]
+        return [leaf for item in leaves for leaf in (vectors if type(item) is PackedArrays else (item,))]
 
     def index(self, instance: Any, owner: type) -> int:
         """The index of an object of a class, which is added to the table if it is new; raises LayoutMiss for a list or

@@ -42,12 +42,12 @@ def find_item(items: Any, value: Any) -> Any:
     (1, -1)
     """
     assert value == value
-    found = -1
+    result = -1
     for position in range(count_items(items)):
         if item_at(items, position) == value:
-            found = position
+            result = position
             break
-    return found
+    return result
 
 
 def find_key(pairs: Any, key: Any) -> Any:
@@ -57,12 +57,12 @@ def find_key(pairs: Any, key: Any) -> Any:
     (1, -1)
     """
     assert key == key
-    found = -1
+    result = -1
     for position in range(count_items(pairs)):
         if item_at(pairs, position)[0] == key:
-            found = position
+            result = position
             break
-    return found
+    return result
 
 
 def remove_at(items: Any, position: Any) -> Any:

@@ -770,7 +770,9 @@ class SpeculativeFunction(SpeculativeFunctionBase):
         """Require the handler that catches what Python raises where an assertion fails; without a number, of each
         assertion, since the run ended at an op before one. Returns whether the next graph has more handlers."""
         assumptions = generation.assumptions.items()
-        raised_keys = {key for key, each in assumptions if each.is_caught and number in (None, each.number)}
+        raised_keys = {
+            key for key, assumption in assumptions if assumption.is_caught and number in (None, assumption.number)
+        }
         is_new = not raised_keys <= self._requirements.raised_checks
         self._requirements.raised_checks |= raised_keys
         return is_new

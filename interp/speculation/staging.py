@@ -501,7 +501,7 @@ class Staging:
 
     def open_tries(self) -> list[TryFrame]:
         """The bodies of `try` in the function that is generated, the innermost first."""
-        return [each for each in reversed(self.tries) if each.frame is self.stack[-1]]
+        return [frame for frame in reversed(self.tries) if frame.frame is self.stack[-1]]
 
     def direct_guard(self) -> Guard | None:
         """The guard of the statement, unless what is generated is part of a branch of it, or of another function."""

@@ -100,8 +100,10 @@ def gradient_function(
         raise NotSpeculable(f"tl.{kind.__name__} of {with_article(layout)} has no graph")
     targets = options.get("argnums", staging.constant(0))
     is_nested = isinstance(targets.layout, TupleLayout)
-    layouts = [each.layout for each in (staging.items(targets) if is_nested else [targets])]
-    numbers = tuple(each.value for each in layouts if isinstance(each, ConstantLayout) and type(each.value) is int)
+    layouts = [staged.layout for staged in (staging.items(targets) if is_nested else [targets])]
+    numbers = tuple(
+        staged.value for staged in layouts if isinstance(staged, ConstantLayout) and type(staged.value) is int
+    )
     if len(numbers) < len(layouts) or not numbers or len({*numbers}) < len(numbers) or min(numbers) < 0:
         raise NotSpeculable(f"these argnums of tl.{kind.__name__} have no graph")
     key = function, kind is value_and_grad, numbers, is_nested
@@ -113,7 +115,7 @@ def call_gradient(
 ) -> StagedValue:
     """A call of a gradient: `call` calls its function with other arguments. The function must change nothing, since
     eager code traces it."""
-    layouts = [each.layout for each in arguments]
+    layouts = [staged.layout for staged in arguments]
     types = [layout.type for layout in layouts if isinstance(layout, ArrayLayout)]
     if len(types) < len(layouts) or max(gradient.numbers) >= len(types):
         raise NotSpeculable("a gradient takes arrays only")

@@ -253,7 +253,7 @@ class WalkPlan:
         capacity, count = scratch.capacity, len(objects)
         if capacity is not self._capacity or max(count, len(outside)) > capacity.objects:
             return False
-        numbers = [self.classes.get(type(each), -1) for each in objects]
+        numbers = [self.classes.get(type(item), -1) for item in objects]
         if -1 in numbers:
             return False
         memory = scratch.memory

@@ -33,7 +33,8 @@ def command_for_pasted_file(text: str) -> str:
         (path,) = shlex.split(text)
         if path.startswith("file:"):
             path = unquote(urlsplit(path).path)
-        return f"load {shlex.quote(path)} " if Path(path).is_file() else ""
+        word = f'"{path}"' if "'" in path else shlex.quote(path)
+        return f"load {word} " if Path(path).is_file() else ""
     except (ValueError, OSError):  # not one word, an open quotation mark, no address, or a path that cannot be read
         return ""
 

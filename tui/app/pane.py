@@ -158,8 +158,8 @@ def join_hints(hints: Iterable[tuple[str, str]], subtitle: str) -> Content:
     for key, word in hints:
         gap = Content("  " if pieces else "")
         links = [
-            Content.styled(each, VisualStyle.from_meta({"@click": ("app.simulate_key", (textual_key(each),))}))
-            for each in key.split()
+            Content.styled(name, VisualStyle.from_meta({"@click": ("app.simulate_key", (textual_key(name),))}))
+            for name in key.split()
         ]
         pieces.append(gap + Content(" ").join(links).stylize("bold $foreground") + Content(f" {word}"))
     if pieces and subtitle:

@@ -16,7 +16,7 @@ from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import ACTIVATION_COLOURS, BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
 from ..session.activation_mark import ActivationMark, mark_activation
 from ..session.command import CommandReply
-from ..session.listing import list_events as listed_events
+from ..session.listing import list_events
 from ..session.session import Session
 from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, mark_span
 
@@ -24,7 +24,7 @@ from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, 
 def events_page(session: Session) -> PanePage:
     """The known events that pass the filter, one row each; those after the current position are faint."""
     history = session.history
-    numbers = listed_events(session)
+    numbers = list_events(session)
     position, graph = history.position, history.graph
     at = bisect_left(numbers, position) - 1
     filters = [

@@ -252,6 +252,6 @@ def find_command(commands: Mapping[str, Command[S]], word: str) -> Command[S]:
         if command.key == word:
             return command
     begins = [name for name in commands if name.startswith(word)]
-    close = begins[:3] or get_close_matches(word, commands, 2, 0.6)
-    hint = f"did you mean {' or '.join(close)}?" if close else "`help` lists the commands"
+    matches = begins[:3] or get_close_matches(word, commands, 2, 0.6)
+    hint = f"did you mean {' or '.join(matches)}?" if matches else "`help` lists the commands"
     raise Usage("there is no such command", got=repr(word[:40]), hint=hint)

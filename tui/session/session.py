@@ -175,9 +175,9 @@ class Session:
         Thread-safe."""
         if self.snapshot.current is None:
             return ""
-        position, known = self.history.current_position, len(self.history)
+        position, count = self.history.current_position, len(self.history)
         stage = f", {self.history.current_stage}" if self.history.current_stage else ""
-        return f"{stage}, at {position:,}{f' of {known:,}' if position < known else ''} events"
+        return f"{stage}, at {position:,}{f' of {count:,}' if position < count else ''} events"
 
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:

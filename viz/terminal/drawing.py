@@ -100,7 +100,7 @@ def draw_details(view: View, style: BoxStyle, width: int, height: int) -> Drawin
     If both do not fit, then one of them. None if nothing is left out, or if it does not fit."""
     is_cut = any(len(box.title) > style.max_length for box in view.boxes.values())
     whole = style._replace(max_length=_WHOLE_TITLE_LENGTH) if is_cut else style
-    styles = [each._replace(has_names=True) for each in (whole, style)] if named_operands(view) else []
+    styles = [base._replace(has_names=True) for base in (whole, style)] if named_operands(view) else []
     for detailed in dict.fromkeys([*styles[:1], whole, *styles[1:]]):
         if detailed != style:
             drawing = draw_with_style(view, detailed, width, height)

@@ -264,7 +264,7 @@ def index_by_gather(x: Any, entries: list[Any], bounds: list[Any]) -> Any:
 def check_broadcast(indices: list[Any]) -> None:
     """Raise Invalid (V4), which is an IndexError as in NumPy, if arrays of indices do not broadcast."""
     try:
-        broadcast_shape([type_of(each).shape for each in indices])
+        broadcast_shape([type_of(index).shape for index in indices])
     except Invalid as error:
         raise Invalid(
             error.message, rule="V4", where=user_location(), required=error.required, got=error.got, python=IndexError

@@ -55,7 +55,7 @@ def pad(x: Any, widths: Any, /, *, mode: str = "constant", value: Any = 0) -> An
 
 def _resolve_widths(widths: Any, rank: int) -> list[tuple[int, int]]:
     """The widths before and after each axis, by NumPy's rule: those of one pair, or of one number, are for all axes."""
-    is_list = isinstance(widths, tuple | list) and any(isinstance(each, tuple | list) for each in widths)
+    is_list = isinstance(widths, tuple | list) and any(isinstance(width, tuple | list) for width in widths)
     rows = [static_integers(row, "a width") for row in (widths if is_list else [widths])]
     lengths = {len(row) for row in rows}
     if len(rows) not in (1, rank) or len(lengths) != 1 or not lengths <= {1, 2} or min(map(min, rows)) < 0:

@@ -165,15 +165,15 @@ class _CallOperands(NamedTuple):
 
 
 def _read_captures(
-    region: RegionBuilder, resources: Iterable[Resource], known: Mapping[Resource, TracedOperand]
+    region: RegionBuilder, resources: Iterable[Resource], fixed_operands: Mapping[Resource, TracedOperand]
 ) -> dict[Resource, TracedOperand]:
-    """The operands of a call for the resources that its function captures, apart from those that are `known`. Where
+    """The operands of a call for the resources that its function captures, apart from the `fixed_operands`. Where
     tapes record, each is the array by which they know it."""
     is_recording = bool(recording_tapes())
     operands = dict[Resource, TracedOperand]()
     for resource in resources:
-        if resource in known:
-            operands[resource] = known[resource]
+        if resource in fixed_operands:
+            operands[resource] = fixed_operands[resource]
         elif is_recording:
             operands[resource] = to_operand(read_and_record(resource))
         else:

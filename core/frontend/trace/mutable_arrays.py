@@ -107,7 +107,7 @@ class ArrayView(MutableArray):
             region = own
         reachable = [region, *region.enclosing_regions()]
         for source, part in self._parts:
-            is_there = any(part.region is each and each.values.get(part.name) is part for each in reachable)
+            is_there = any(part.region is scope and scope.values.get(part.name) is part for scope in reachable)
             if source is base_value and is_there:
                 return part
         with enter_region(region):

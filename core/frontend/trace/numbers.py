@@ -109,8 +109,8 @@ def _convert_beside_array(operands: tuple[Any, ...], kinds: list[str | None]) ->
         return operands
     number, array = operands if kinds[1] is None else operands[::-1]
     type_ = getattr(array, "_type", None)
-    known = dtypes.from_numpy(array.dtype) if isinstance(array, np.ndarray) else type_ and type_.dtype
-    kind = known.kind if known else "b"
+    array_dtype = dtypes.from_numpy(array.dtype) if isinstance(array, np.ndarray) else type_ and type_.dtype
+    kind = array_dtype.kind if array_dtype else "b"
     has_axes = array.ndim > 0 if isinstance(array, np.ndarray) else type_ is not None and not type_.is_scalar
     if type(number) in (int, float) or not has_axes or kind not in "iuf":
         return operands

@@ -76,10 +76,10 @@ _programs: LRUCache[int, ForkProgram] = LRUCache(64)
 
 def fork_code(program: Program) -> ForkCode | None:
     """The code of a program of scalars, generated on first use."""
-    known = _programs.get(id(program))
-    if known is None or known.program is not program:
-        known = _programs.put(id(program), ForkProgram(program, emit_forks(program)))
-    return known.fork_code
+    entry = _programs.get(id(program))
+    if entry is None or entry.program is not program:
+        entry = _programs.put(id(program), ForkProgram(program, emit_forks(program)))
+    return entry.fork_code
 
 
 def is_depth_first(options: RunOptions) -> bool:

@@ -411,8 +411,8 @@ class StateMachineEmitter(DeviceFunctionEmitter):
 
     def is_split(self, node: Node) -> bool:
         """Whether a node is, or has in its regions, a call of a member of the group."""
-        inner = (each for region in node.regions for each in region.walk())
-        return any(each.op == "call" and each.attribute("function") in self.members for each in (node, *inner))
+        inner = (part for region in node.regions for part in region.walk())
+        return any(part.op == "call" and part.attribute("function") in self.members for part in (node, *inner))
 
     def emit_split_region(
         self, region: Region, arguments: Sequence[StackValue | TypedText]

@@ -64,7 +64,8 @@ def _call_functions() -> None:
     number = ctypes.c_double(0.0)
     types: dict[type, Any] = {bytes: ctypes.c_char, int: ctypes.c_ssize_t, type(_NUMBER): ctypes.c_void_p}
     for name, arguments in FUNCTIONS.items():
-        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char, *(types[type(each)] for each in arguments))
+        prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char, *(types[type(argument)] for argument in arguments))
         function = prototype(helper_module().c_helpers[name])
         for element in b"s", b"d":
-            function(element, *(ctypes.addressof(number) if each is _NUMBER else each for each in arguments))
+            operands = (ctypes.addressof(number) if argument is _NUMBER else argument for argument in arguments)
+            function(element, *operands)

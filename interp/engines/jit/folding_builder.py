@@ -97,7 +97,7 @@ def remove_unused(function: Any) -> None:
             if not uses[id(operand)] and isinstance(operand, ir.Instruction) and _is_pure(operand):
                 unused.append(operand)
     for block in function.blocks:
-        block.instructions[:] = [each for each in block.instructions if id(each) not in removed]
+        block.instructions[:] = [instruction for instruction in block.instructions if id(instruction) not in removed]
 
 
 def _operands(instruction: Any) -> Iterable[Any]:

@@ -136,4 +136,4 @@ class Chief:
         if last_step > former_step:
             self._deaths_without_progress = 0
         for others in self._states if self._is_synchronised else [states]:
-            others[:] = [each if each.step >= last_step else each._replace(values=[]) for each in others]
+            others[:] = [other if other.step >= last_step else other._replace(values=[]) for other in others]

@@ -62,4 +62,4 @@ def mean_losses(records: Sequence[UpdateRecord]) -> tuple[float, ...]:
     losses = defaultdict[int, list[float]](list)
     for record in records:
         losses[record.step].append(record.loss)
-    return tuple(sum(each) / len(each) for _, each in sorted(losses.items()))
+    return tuple(sum(step_losses) / len(step_losses) for _, step_losses in sorted(losses.items()))

@@ -128,7 +128,7 @@ class TrainingPlan:
         """Assign the variables of a server, and the slots for them, their values at the end."""
         update = self._updates[server]
         values = dict(zip(self._stores(server), stores, strict=True))
-        update.assign([*[None] * update.structure.size, *(values[each] for each in update.assigned_variables)])
+        update.assign([*[None] * update.structure.size, *(values[resource] for resource in update.assigned_variables)])
 
     def _variables_and_shards(self, server: int) -> tuple[list[Variable], list[Variable]]:
         """The variables and the shards of a server."""
@@ -143,7 +143,7 @@ class TrainingPlan:
         """The resources that a server keeps: its variables, its shards, and whatever else a step assigns."""
         variables, shards = self._variables_and_shards(server)
         owned = [variable._resource for variable in (*variables, *shards)]
-        return [*owned, *(each for each in self._updates[server].assigned_variables if each not in owned)]
+        return [*owned, *(resource for resource in self._updates[server].assigned_variables if resource not in owned)]
 
     def _trace_gradient(self) -> TracedProgram:
         """The program of a worker: the loss, and its gradients with respect to the variables and to the rows of the
@@ -172,7 +172,9 @@ class TrainingPlan:
         lookups = self._lookups
 
         def find(worker: Any, gradient: Any) -> Any:
-            return tuple(rows for each in lookups for rows in each.table.rows_by_shard(each.ids(worker, gradient)))
+            return tuple(
+                rows for lookup in lookups for rows in lookup.table.rows_by_shard(lookup.ids(worker, gradient))
+            )
 
         if not lookups:
             return None

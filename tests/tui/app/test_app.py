@@ -637,11 +637,11 @@ def test_a_query_takes_one_snapshot(folder: Path) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("write", [shlex.quote, lambda path: f"'{path}'\n", lambda path: Path(path).as_uri()])
+@pytest.mark.parametrize("write", [shlex.quote, lambda path: f'"{path}"\n', lambda path: Path(path).as_uri()])
 def test_a_dropped_file_is_loaded(tmp_path: Path, write: Callable[[str], str]) -> None:
     """Terminals paste the path or the address of a file that is dropped on them: the command line opens with the
     command that loads it. Other pasted text does nothing."""
-    program = tmp_path / "my fib.py"
+    program = tmp_path / "my fib's.py"
     program.write_text((ROOT / FIB).read_text())
 
     async def script(screen: Screen) -> None:
