@@ -678,6 +678,10 @@ def returning_arguments(source: FunctionSpec, positions: Sequence[int]) -> Funct
     return replace(source, python_function=derived, result_type=None)
 
 
+MAX_RECORD_CLASSES = 8
+"""Of how many classes a program may ask for records or objects, in place of the other."""
+
+
 def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) -> tuple[ProgramBuilder, T]:
     """What `build` returns for a new builder, and the builder. If an array turns out to change in place, or instances
     of a class must be records or objects, another builder traces everything again. If it fails then, the first failure
@@ -703,6 +707,8 @@ def _build(build: Callable[[ProgramBuilder], T], *, may_create: bool = False) ->
                 return builder, build(builder)
         except RecordRequest as request:
             classes = {**(classes or {}), request.kind: request.is_record}
+            if len(classes) > MAX_RECORD_CLASSES:  # each trace seems to create a class
+                classes = None
         except Exception:
             if not classes:
                 raise

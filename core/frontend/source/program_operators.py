@@ -859,9 +859,17 @@ class ProgramOperators(Operators):
             return sequences.extremum(self, original.__name__, arguments[0], key, tuple(default.values()))
         return super()._extremum(original, symbol, *arguments, key=key, **default)
 
-    @by_option(0, 1)
     def get_item(self, container: Any, index: Any) -> Any:
         """`container[index]`; also at a symbolic index of known items."""
+        makes_containers = isinstance(container, defaultdict) and container.default_factory in (list, dict, set)
+        if makes_containers and open_lists.is_string_choice(index) and tables.may_grow(container, index):
+            return tables.get_entry(
+                container, as_characters(index)
+            )  # it may add one entry, and not one for each option
+        return self._get_item(container, index)
+
+    @by_option(0, 1)
+    def _get_item(self, container: Any, index: Any) -> Any:
         if type(container) is list and type(index) is int and not has_stacked_items(container):
             check_current_list(container)
             item = super().get_item(container, index)

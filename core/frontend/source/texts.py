@@ -187,7 +187,7 @@ def field(value: Any, conversion: str, specification: Any = "") -> Any:
 
 def _pad_field(value: Any, specification: Text) -> Any:
     """A string or number in a field whose width the run knows, as in `{x:>{width}}`; None for another format."""
-    parts = [part for part in specification.parts if part != ""]
+    parts = [part for part in specification.parts if not isinstance(part, str) or part]
     position = next(k for k, part in enumerate(parts) if not isinstance(part, str))
     after = parts[position + 1 :]
     layout = _LAYOUT.fullmatch("".join(parts[:position]))

@@ -897,7 +897,17 @@ def parts_of(value: Any, kind: Any, by_reference: bool = False) -> list[tuple[Tr
     is_nested = is_record_class(kind)
     if dataclasses.is_dataclass(kind):
         return init_fields(value) if is_nested or not by_reference else None
-    return sorted(vars(value).items()) if is_nested else None
+    return _parts_of_record(value) if is_nested else None
+
+
+def _parts_of_record(value: Any) -> list[tuple[TreeKey, Any]]:
+    """The attributes of an instance that is no dataclass, by name. Raises Invalid for one that refers to another of its
+    class, as in a linked list, which may be of any length."""
+    for content in vars(value).values():
+        options = content.options if type(content) is Choice else [content]
+        if any(type(option) is type(value) for option in options):
+            raise Invalid(f"a {type(value).__name__} refers to another one", rule="F4", where=user_location())
+    return sorted(vars(value).items())
 
 
 RECORD_CLASSES: ContextVar[Mapping[type, bool]] = ContextVar("record classes", default=MappingProxyType({}))

@@ -28,6 +28,7 @@ from support.programs.everyday import (
     sequences,
     simulations,
     textbook,
+    workday,
 )
 from support.programs.everyday.table import EVERYDAY
 from support.programs.reference.table import Entry
@@ -49,6 +50,7 @@ SUBJECTS = (
     exercises,
     homework,
     puzzles,
+    workday,
 )
 assert SUBJECTS, "they fill the table"
 ENTRIES = sorted(EVERYDAY, key=lambda entry: entry.name)

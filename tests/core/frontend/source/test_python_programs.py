@@ -17,8 +17,8 @@ from support.laws.python_laws import RUNS, disagreements, evaluator_disagreement
 
 SEEDS = 2000
 """The programs of the heavy part."""
-MOST_REFUSED = 0.05
-"""The share of programs that may be refused."""
+MOST_REFUSED = 0.1
+"""The share of programs that may be refused. Most of these have a `finally` that prints what the body changes."""
 
 
 def check(program: PythonProgram, folder: Path, runs: Sequence[tuple[str, str]] = RUNS) -> str:

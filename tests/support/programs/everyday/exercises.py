@@ -448,7 +448,7 @@ class Matrix:
         return self.rows == other.rows
 
 
-@everyday((5,), (0,), (10,), refusal="V5: loop variable base")
+@everyday((5,), (0,), (10,))
 def fibonacci_matrix(n):
     result, base = Matrix([[1, 0], [0, 1]]), Matrix([[1, 1], [1, 0]])
     while n > 0:
@@ -498,7 +498,7 @@ def digit_counts(n):
     return {d: c for d, c in counts.items() if c}
 
 
-@everyday((10,), (0,), (5,), refusal="F4: this list comes from")
+@everyday((10,), (0,), (5,))
 def grouped_squares(n):
     groups = defaultdict(list)
     for k in range(n):

@@ -73,7 +73,7 @@ def vector_arithmetic(x, y, k):
     return abs(v), v.area, v == Vector(x, y)
 
 
-@everyday((3,), (0,), refusal="V5: loop variable v changes, but it is not a value")
+@everyday((3,), (0,))
 def move_vector(n):
     v = Vector(0, 0)
     for i in range(n):

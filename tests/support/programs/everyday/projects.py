@@ -636,7 +636,7 @@ class Vector:
         return math.hypot(self.x, self.y)
 
 
-@everyday((3, 0.5), (0, 1.0), refusal="V5: loop variable position")
+@everyday((3, 0.5), (0, 1.0))
 def drifting(n, wind):
     position = Vector(0.0, 0.0)
     velocity = Vector(1.0, wind)
@@ -714,7 +714,7 @@ def particles_in_a_box(steps, v):
     return [(p.x, p.v) for p in particles]
 
 
-@everyday((6,), (1,), refusal="F4: the items of a list whose length")
+@everyday((6,), (1,))
 def created_points(n):
     points = [Vector(i, i * i) for i in range(n)]
     return sum(p.x + p.y for p in points)
