@@ -196,6 +196,8 @@ def _pad_field(value: Any, specification: Text) -> Any:
     if layout is None or not is_known or not (is_number or is_text(value)):
         return None
     fill, alignment, zero = layout.groups()
+    if alignment and zero:  # beside an alignment it only chooses the character that fills the field
+        fill, zero = fill or "0", ""
     kind = "".join(after)
     if kind in ("", "d" * is_symbolic(value)):
         text: Any = SymbolicText(text_parts(value))

@@ -117,7 +117,7 @@ REFUSALS = {
         "return len('{:.3f}'.format(n / 2))",
         "F4: the characters of a string with a float, an array or a format in it are known only",
     ),
-    "a width": ("return f'{n:{n}d}'", "F4: this format of a symbolic value is not supported"),
+    "a precision": ("return f'{1.5:.{n}f}'", "F4: this format of a symbolic value is not supported"),
     "a format": ("print(f'{tl.asarray([n]):03d}'); return n", "F1: asarray: a list of symbolic values is not a value"),
     "a method": ("return tl.arange(n).partition(1)", "arrays have no attribute partition"),
     "identity": ("return n is n + 1", "F4: `is` does not compare numbers"),

@@ -633,6 +633,15 @@ def test_widths_that_the_run_knows() -> None:
     assert list(disagreements(padded, [(5, 4), (-12, 6), (0, 0), (123, 2)], RUNS[:1])) == []
 
 
+def aligned(n, width):
+    return f"{n:<0{width}d}|{-n:*>0{width}d}|{-n:>0{width}d}|{'ab':<0{width}}|{'ab':>0{width}}"
+
+
+def test_zeros_beside_an_alignment() -> None:
+    """Beside an alignment, a zero before the width only fills the field."""
+    assert tl.function(aligned)(5, 6) == aligned(5, 6)
+
+
 def test_a_sign_as_a_width() -> None:
     """A negative width is a sign for a number, and an error for a string, as in Python."""
     assert tl.function(lambda n, width: f"{n:{width}}|")(7, -3) == "  7|"
