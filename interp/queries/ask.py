@@ -39,8 +39,8 @@ class AnswerList(tuple[Item, ...]):
 
 
 class HistoryCursorLike(Protocol):
-    """A position in a history: `position` events have happened, `state` is the state after them, and a slice has events
-    by number."""
+    """A position in a history: `position` events have happened, `state` is the state after them, and a slice of the
+    history gives events by their numbers."""
 
     state: State
     position: int

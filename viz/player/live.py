@@ -39,7 +39,7 @@ def unsupported_reason(graph: Graph) -> str | None:
             return f"{node} calls a Python function, and the page has no Python"
         if node.op == "print" and has_formats(dict(node.attributes)["text"]):
             return f"{node} formats a number, and the page has no Python"
-        if not is_known(node):
+        if not has_op(node):
             return f"the machine of the page has no op {node.op}, which {node} needs: it computes on scalars only"
         if node.op == "bitcast" and any(
             port and port.type.dtype in FLOAT_FORMATS for port in (*node.ports, *node.outputs)
@@ -55,7 +55,7 @@ def unsupported_reason(graph: Graph) -> str | None:
     return None
 
 
-def is_known(node: GraphNode) -> bool:
+def has_op(node: GraphNode) -> bool:
     """Whether the machine in the page has the op of a node."""
     if node.op in OPS:
         return OPS[node.op].scalar is not None
@@ -89,10 +89,10 @@ def build_live_page(
     plans = build_plans(graph, choice.max_boxes, choice.fold, progress)
     segment = whole_segment(record_tokens(graph, (), arguments))
     names = describe_start(graph, arguments)
-    form = PlayerColumns(segment, plans, source_excerpts(graph)).to_json()
-    form |= PlayerSummary(*names, schedule, "", "", "", "")._asdict()
-    form |= {"note": "", "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
-    form["live"] = {
+    data = PlayerColumns(segment, plans, source_excerpts(graph)).to_json()
+    data |= PlayerSummary(*names, schedule, "", "", "", "")._asdict()
+    data |= {"note": "", "has_waves": int(schedule == "waves"), "badges": badge_glyphs()}
+    data["live"] = {
         "graph": json.dumps(graph_to_json(graph), separators=(",", ":")),
         "arguments": [value_to_json(argument) for argument in arguments],
         "schedule": schedule,
@@ -101,4 +101,4 @@ def build_live_page(
         "max_events": choice.max_events,
         "edges": list(plans.edges),
     }
-    return PlayerPage(names[0], build_html(form, plans.plans[0].svg, choice), plans.view.caption)
+    return PlayerPage(names[0], build_html(data, plans.plans[0].svg, choice), plans.view.caption)

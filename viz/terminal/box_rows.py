@@ -127,15 +127,17 @@ def abbreviate(text: str, longest: int) -> str:
     return f"{text[: max(longest - 1, 1)]}~"
 
 
-def build_box_rows(view: View, style: BoxStyle, wider: Counter[str]) -> list[BoxRow]:
-    """The boxes of a view as rows, in the view's order; `wider` gives the extra columns of boxes that need more than
-    their text."""
+def build_box_rows(view: View, style: BoxStyle, extra_ports: Counter[str]) -> list[BoxRow]:
+    """The boxes of a view as rows, in the view's order; `extra_ports` counts the ports that boxes need beyond one for
+    each arrow."""
     rows = [[name] for name in view.boxes]
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     if style.max_joined:
         rows, joints = join_boxes(view, style.max_joined)
     ports, labels = count_ports(view), box_labels(view, style)
-    items = {name: box_text(box, view, labels[name], ports[name] + wider[name]) for name, box in view.boxes.items()}
+    items = {
+        name: box_text(box, view, labels[name], ports[name] + extra_ports[name]) for name, box in view.boxes.items()
+    }
     return [BoxRow(tuple(items[name] for name in row), tuple(joints[row[0]])) for row in rows]
 
 

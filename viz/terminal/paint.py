@@ -37,15 +37,15 @@ class DrawingPlan:
 def plan_drawing(view: View, style: BoxStyle, height: int) -> DrawingPlan:
     """Plan the drawing of a view in a style, in at most `height` rows if possible."""
     unframed_view = without_outer_frame(view)
-    wider = Counter[str]()
+    extra_ports = Counter[str]()
     while True:
-        rows = build_box_rows(unframed_view, style, wider)
+        rows = build_box_rows(unframed_view, style, extra_ports)
         layout = lay_out_rows(unframed_view, rows)
         try:
             routes = route_arrows(unframed_view, rows, layout)
             break
-        except BoxTooNarrow as narrow:
-            wider.update(narrow.boxes)
+        except BoxTooNarrow as error:
+            extra_ports.update(error.boxes)
     borders = frame_borders(unframed_view, layout)
     box_columns_by_rank = [box_columns(rows, layout, rank) for rank in range(-1, layout.ranks + 1)]
     channels = [
@@ -78,13 +78,15 @@ def frame_borders(view: View, layout: CellLayout) -> dict[int, list[Border]]:
     inner_first = [cluster for cluster in view.root.walk() if cluster.name in layout.frames][::-1]
     for cluster in inner_first:
         span = layout.frames[cluster.name]
-        for upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
-            in_channel = borders.setdefault(channel, [])
+        for is_upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
+            channel_borders = borders.setdefault(channel, [])
             inner_depths = [
-                border.depth + 1 for border in in_channel if border.is_upper == upper and _is_within(border, span)
+                border.depth + 1
+                for border in channel_borders
+                if border.is_upper == is_upper and _is_within(border, span)
             ]
-            in_channel.append(
-                Border(cluster.name, span.left_column, span.right_column, upper, max(inner_depths, default=0))
+            channel_borders.append(
+                Border(cluster.name, span.left_column, span.right_column, is_upper, max(inner_depths, default=0))
             )
     return borders
 
@@ -157,7 +159,7 @@ def paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
-    """Paint the title of each frame in a free part of its upper or lower side, or else over the lines that cross it."""
+    """Paint the title of each frame in a free part of its upper or lower side."""
     rooms: dict[str, list[TitleRoom]] = {}
     for is_upper in (True, False):
         for channel, borders in plan.borders.items():
@@ -219,13 +221,15 @@ def paint_line_cell(
     canvas: Canvas, plan: DrawingPlan, row: int, column: int, sides: int, arrows: Iterable[int]
 ) -> None:
     """Add the sides of a line to a cell."""
-    of = tuple(arrows)
-    arrow = plan.view.arrows[of[0]]
+    owners = tuple(arrows)
+    arrow = plan.view.arrows[owners[0]]
     look = LINE_LOOKS[arrow.link]
     line = STROKES[look.style]
-    under = canvas.cells.get((row, column), BLANK)
-    crossed = under.sides & (LEFT | RIGHT) if under.owners != of and not sides & (LEFT | RIGHT) else 0
-    canvas.cells[row, column] = GridCell(line.glyph(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
+    former_cell = canvas.cells.get((row, column), BLANK)
+    crossed = former_cell.sides & (LEFT | RIGHT) if former_cell.owners != owners and not sides & (LEFT | RIGHT) else 0
+    canvas.cells[row, column] = GridCell(
+        line.glyph(sides), line.ascii(sides), look.colour, False, owners, sides | crossed
+    )
 
 
 def paint_horizontal(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
@@ -254,17 +258,19 @@ def paint_vertical(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
 
 def paint_heads(canvas: Canvas, plan: DrawingPlan, trunk: Trunk) -> None:
     """Paint the arrow heads of a trunk."""
-    for heads, row, which in (
+    for heads, row, head_index in (
         (trunk.heads_below, plan.heights[trunk.channel] - 1, 0),
         (trunk.heads_above, 0, 1),
     ):
         for column, number in heads.items():
-            _paint_head(canvas, plan.view.arrows[number], number, (canvas_row(plan, trunk.channel, row), column), which)
+            _paint_head(
+                canvas, plan.view.arrows[number], number, (canvas_row(plan, trunk.channel, row), column), head_index
+            )
 
 
-def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, position: tuple[int, int], which: int) -> None:
+def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, position: tuple[int, int], head_index: int) -> None:
     look = LINE_LOOKS[arrow.link]
-    head = HEADS[look.head][which]
+    head = HEADS[look.head][head_index]
     if head:
         sides = canvas.cells[position].sides | UNREMOVABLE
         canvas.cells[position] = GridCell(head[0], head[1], look.colour, False, (number,), sides)

@@ -82,21 +82,21 @@ def ufunc_name(node: Node) -> str:
 def plan_fusion(region: Region, excluded: Set[str] = frozenset()) -> list[FusionPart]:
     """Partition the nodes of a region into chains and single nodes; nodes in `excluded` join no chain. Scalars that
     cannot trap are computed before the chain in which they occur."""
-    plan, types = FusionPlanner(region), {var.name: var.type for var in region.parameters}
+    planner, types = FusionPlanner(region), {var.name: var.type for var in region.parameters}
     for node in region.nodes:
         operand_types = [operand.type if isinstance(operand, Literal) else types[operand] for operand in node.inputs]
         types.update((var.name, var.type) for var in node.results)
         if node.name not in excluded and is_fusible(node, operand_types):
-            plan.add(node, operand_types)
+            planner.add(node, operand_types)
         elif is_total_on_scalars(node, operand_types):
-            plan.parts.append(node)
-        elif node.op == "sum" and node.attribute("axis") is None and plan.is_output_of_open_chain(node.inputs[0]):
-            plan.close_chain(node)
+            planner.parts.append(node)
+        elif node.op == "sum" and node.attribute("axis") is None and planner.is_output_of_open_chain(node.inputs[0]):
+            planner.close_chain(node)
         else:
-            plan.close_chain()
-            plan.parts.append(node)
-    plan.close_chain()
-    return plan.parts
+            planner.close_chain()
+            planner.parts.append(node)
+    planner.close_chain()
+    return planner.parts
 
 
 class FusionPlanner:
