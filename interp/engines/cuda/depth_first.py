@@ -1,7 +1,7 @@
 """A depth-first run: a program of scalars whose functions call themselves, without tokens, on many threads.
 
 A round is a launch in which each thread advances its own calls, depth first, until its fuel is used up. Between two
-rounds the host checks the clock and Ctrl-C, and if many threads have nothing left, kernels deal the ready calls out
+rounds the host checks the clock and Ctrl-C, and if many threads have nothing left, kernels distribute the ready calls
 again, sorted by depth and code. Frames are reused as soon as a call returns, so memory is bounded by the depth of the
 calls and the number of threads.
 
@@ -22,7 +22,7 @@ from ....core.errors import TagloomError
 from ....core.graph.graph import Graph
 from ....core.program.program import Program
 from ....core.value import Value, borrow
-from ...image.image import decode_word, encode_word
+from ...image.image import MAX_DEPTH, decode_word, encode_word
 from ...lru_cache import LRUCache
 from ...outcome.outcome import Outcome, value_outcome
 from ..compiled.run import run_compiled
@@ -53,11 +53,11 @@ MAX_THREADS, SIMULATOR_THREADS = 2**16, 6
 """The number of threads on a GPU and on the simulator."""
 FIRST_FUEL, FUEL_FACTOR, MAX_FUEL = 2**5, 4, 2**14
 """The blocks, iterations and calls of a thread in the first round, the factor from one round to the next, and the most.
-While many threads are idle and dealing frames out makes more of them busy, rounds get shorter again."""
+While many threads are idle and distribution makes more of them busy, rounds get shorter again."""
 LOOP_FUEL = 2**62
 """The most fuel where a single block, with a loop in it, needs more than MAX_FUEL."""
 IDLE_SHARE = 0.25
-"""From this share of idle threads on, the ready frames are dealt out again."""
+"""From this share of idle threads on, the ready frames are distributed again."""
 FIRST_FRAMES, FIRST_ROWS = 16, 8
 """The frames, and the room for ready ones, of a thread at first; both are doubled where they are not enough."""
 
@@ -125,12 +125,13 @@ class DepthFirstRun:
         code = fork_code(program)
         assert code is not None
         self.program, self.code, self.arguments, self.limits = program, code, arguments, limits
+        self.depth = min(limits.depth, MAX_DEPTH)
         self.frame_words = code.code.frame_words
         self.threads = SIMULATOR_THREADS if is_simulated() else MAX_THREADS
         self.control = np.zeros(len(RoundControl), np.int64)
         self.frame_room, self.rows = max(FIRST_FRAMES * self.threads, 2), FIRST_ROWS
-        self.rounds = self.deals = 0
-        """The number of rounds, and how often ready frames were dealt out again."""
+        self.rounds = self.distributions = 0
+        """The number of rounds, and how often ready frames were distributed again."""
         with show_compiling(f"the calls of {program.entry}"):
             self.kernels = self.load_kernels()
 
@@ -149,7 +150,7 @@ class DepthFirstRun:
         launch(module.count_ready, 1, words, table, none, words, 0)
         launch(module.sum_keys, 1, none, to_device(np.zeros(len(RoundControl), np.int64)))
         launch(module.sort_ready, 1, words, table, none, words, words, 0)
-        launch(module.deal, 1, table, none, words, words)
+        launch(module.distribute, 1, table, none, words, words)
 
     def run(self) -> list[Value] | str | None:
         """The results, the external limit that ended the run, or None if `compiled` must say how it ends."""
@@ -166,7 +167,7 @@ class DepthFirstRun:
     def run_rounds(self, monitor: LimitMonitor) -> list[Value] | str | None:
         """As `run`; raises MemoryError."""
         to_device = numba_cuda().to_device
-        self.check_room(8 * (self.frame_room * self.frame_words + 2 * self.rows * self.threads))
+        self.check_room(self.array_bytes(), held_bytes=0)
         pool = allocate((self.frame_room * self.frame_words,), np.dtype(np.int64))
         first = self.first_frames()
         pool[: len(first)].copy_to_device(first)
@@ -196,7 +197,7 @@ class DepthFirstRun:
             has_idle, is_growing = idle >= IDLE_SHARE * self.threads, self.threads - idle > last_busy
             last_busy = self.threads - idle
             if has_idle:
-                self.deal(pool, ready, tops, control)
+                self.distribute(pool, ready, tops, control)
             if self.control[RoundControl.STUCK]:
                 fuel = min(fuel * FUEL_FACTOR, LOOP_FUEL)
             elif has_idle and is_growing:
@@ -208,7 +209,7 @@ class DepthFirstRun:
         """Frame 0, to which the entry function returns, and frame 1, in which it runs."""
         frames = np.zeros((2, self.frame_words), np.int64)
         frames[0, [PC, PENDING]] = -1, 1
-        frames[1, [CALLER, PC, LEFT, RESULT]] = 0, self.code.entry, self.limits.depth, HEADER_WORDS
+        frames[1, [CALLER, PC, LEFT, RESULT]] = 0, self.code.entry, self.depth, HEADER_WORDS
         for number, (value, (_, type_)) in enumerate(
             zip(self.arguments, self.program.main.body.parameters, strict=True)
         ):
@@ -224,7 +225,7 @@ class DepthFirstRun:
         """Twice the frames and twice the room for ready ones. Raises MemoryError."""
         used = min(int(self.control[RoundControl.NEXT_FRAME]), self.frame_room)
         self.control[RoundControl.NEXT_FRAME] = used
-        self.check_room(16 * (self.frame_room * self.frame_words + 2 * self.rows * self.threads))
+        self.check_room(2 * self.array_bytes(), held_bytes=self.array_bytes())
         larger_pool = allocate((2 * self.frame_room * self.frame_words,), np.dtype(np.int64))
         larger_ready = allocate((2 * self.rows, self.threads), np.dtype(np.int64))
         larger_pool[: used * self.frame_words].copy_to_device(pool[: used * self.frame_words])
@@ -232,20 +233,25 @@ class DepthFirstRun:
         self.frame_room, self.rows = 2 * self.frame_room, 2 * self.rows
         return larger_pool, larger_ready
 
-    def check_room(self, new_bytes: int) -> None:
-        """Raises MemoryError if arrays of this size exceed the limit on bytes or the memory of the device."""
-        if resident_memory() + new_bytes > self.limits.bytes or new_bytes > free_bytes():
+    def array_bytes(self) -> int:
+        """The bytes of the frames, of the table of ready ones and of their order."""
+        return 8 * (self.frame_room * self.frame_words + 2 * self.rows * self.threads)
+
+    def check_room(self, new_bytes: int, *, held_bytes: int) -> None:
+        """Raises MemoryError if new arrays of this size, beside those that the device holds, exceed the limit on bytes
+        or the memory of the device."""
+        if resident_memory() + held_bytes + new_bytes > self.limits.bytes or new_bytes > free_bytes():
             raise MemoryError
 
-    def deal(self, pool: Any, ready: Any, tops: Any, control: Any) -> None:
-        """Deal the ready frames out again."""
+    def distribute(self, pool: Any, ready: Any, tops: Any, control: Any) -> None:
+        """Distribute the ready frames again."""
         keys = numba_cuda().to_device(np.zeros(DEPTH_KEYS * self.code.block_count, np.int64))
-        order, depth = allocate((self.rows * self.threads,), np.dtype(np.int64)), self.limits.depth
-        launch(self.kernels["count_ready"], self.threads, pool, ready, tops, keys, depth)
+        order = allocate((self.rows * self.threads,), np.dtype(np.int64))
+        launch(self.kernels["count_ready"], self.threads, pool, ready, tops, keys, self.depth)
         launch(self.kernels["sum_keys"], 1, keys, control)
-        launch(self.kernels["sort_ready"], self.threads, pool, ready, tops, keys, order, depth)
-        launch(self.kernels["deal"], self.threads, ready, tops, order, control)
-        self.deals += 1
+        launch(self.kernels["sort_ready"], self.threads, pool, ready, tops, keys, order, self.depth)
+        launch(self.kernels["distribute"], self.threads, ready, tops, order, control)
+        self.distributions += 1
 
 
 def run_depth_first(job: Job, arguments: Sequence[object], limits: Limits | None) -> Outcome:

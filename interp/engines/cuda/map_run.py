@@ -26,6 +26,7 @@ from ....core.program.program import STRUCTURED_OPS, Program
 from ....core.tag import Tag
 from ....core.types import HandleType
 from ....core.value import Value, admit, borrow
+from ...image import image
 from ...lru_cache import LRUCache
 from ...machine.event import Event, Token
 from ...outcome.outcome import Outcome, build_trap, value_outcome
@@ -230,7 +231,7 @@ class MapRun:
         """The number of elements before the first that an array lacks, at which the program traps."""
         self.parameters = [parameter.type for parameter in element_map.element_program.main.body.parameters]
         self.result_types = [element_map.call.results[number].type for number in self.code.result_numbers]
-        self.max_depth = MAX_DEPTH if self.code.code.frame_words else limits.depth
+        self.max_depth = MAX_DEPTH if self.code.code.frame_words else image.MAX_DEPTH
         self.depth = min(limits.depth, self.max_depth)
         self.codes = np.full(self.present, EXIT_FUEL, np.int32)
         """The exit code of each element; EXIT_FUEL for those that have not been computed."""

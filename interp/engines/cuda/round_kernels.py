@@ -1,4 +1,4 @@
-"""The source of the kernels of a depth-first run: a round, and the four that deal the ready frames out again.
+"""The source of the kernels of a depth-first run: a round, and the four that distribute the ready frames again.
 
 `depth_first` joins this file with the state machine `advance` of a program, and puts numbers for the names of words.
 """
@@ -37,10 +37,10 @@ class RoundControl(IntEnum):
     FRAME_ROOM = 8
     """The number of frames of the pool."""
     READY = 9
-    """The number of ready frames, after they were dealt out."""
+    """The number of ready frames, after they were sorted."""
 
 
-KERNELS = ("run_round", "count_ready", "sum_keys", "sort_ready", "deal")
+KERNELS = ("run_round", "count_ready", "sum_keys", "sort_ready", "distribute")
 DEPTH_KEYS = 256
 """The number of depths that are told apart when ready frames are sorted."""
 
@@ -111,7 +111,7 @@ def sort_ready(pool: Any, ready: Any, tops: Any, keys: Any, order: Any, depth: A
             order[cuda.atomic.add(keys, sort_key(pool, ready[row, t], depth), 1)] = ready[row, t]
 
 
-def deal(ready: Any, tops: Any, order: Any, control: Any):
+def distribute(ready: Any, tops: Any, order: Any, control: Any):
     """Give each thread its share of the sorted frames, the shallow ones first, which it runs last."""
     t = cuda.grid(1)
     if t < tops.shape[0]:

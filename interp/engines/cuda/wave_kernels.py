@@ -190,7 +190,8 @@ def fire(mem: Any, nodes: Any, ports: Any, routes: Any, frame: Any, port: Any, v
     elif code == Opcode.REENTER or code == Opcode.BACK:
         target = mem[frame + ports[port, PortColumn.LINK_WORD]]
     if target:
-        # S10: of the returns, only that of the site on top of the tag gets the token
+        # S10: of the returns, only that of the site on top of the tag gets the token. Nodes that open activations feed
+        # no returns (V12), so a target that is not open yet needs no route.
         if nodes[number, NodeColumn.ROUTE] >= 0 and end > begin:
             route = nodes[number, NodeColumn.ROUTE] + (mem[target + FrameHeader.PARENT] & LOW_MASK)
             begin, end = routes[route, 0], routes[route, 1]

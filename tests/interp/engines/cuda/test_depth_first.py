@@ -127,17 +127,17 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[DepthFirstRun]:
 
 
 def test_frames_are_reused(runs: list[DepthFirstRun]) -> None:
-    """Memory is bounded by threads and depth, not by the number of calls; ready calls are dealt out."""
+    """Memory is bounded by threads and depth, not by the number of calls; ready calls are distributed."""
     assert agrees(fib, [12])
     if device.is_simulated():
         calls, depth, threads = 465, 12, depth_first.SIMULATOR_THREADS
         assert runs[0].control[RoundControl.NEXT_FRAME] < 2 * threads * depth < calls
-    assert runs[0].deals > 1
+    assert runs[0].distributions > 1
 
 
 @pytest.mark.full
 def test_a_chain_of_calls_takes_few_rounds(runs: list[DepthFirstRun]) -> None:
-    """Rounds get longer where there is nothing to deal out: a chain of 200 calls is some 800 blocks."""
+    """Rounds get longer where there is nothing to distribute: a chain of 200 calls is some 800 blocks."""
     assert agrees(is_even, [200])
     assert runs[0].rounds <= 5
 
@@ -167,7 +167,7 @@ def test_traps() -> None:
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("depth", [0, 1, 4, 5, 6])
+@pytest.mark.parametrize("depth", [0, 1, 4, 5, 6, 2**64])
 def test_the_limit_on_depth_is_exact(depth: int) -> None:
     out = fib.run(6, engine="cuda", schedule="lifo", limits=Limits(depth=depth))
     wanted = fib.run(6, engine="reference", limits=Limits(depth=depth))
@@ -265,7 +265,7 @@ SIGNATURES = {
     "count_ready": (row, table, row, row, int64),
     "sum_keys": (row, row),
     "sort_ready": (row, table, row, row, row, int64),
-    "deal": (table, row, row, row),
+    "distribute": (table, row, row, row),
 }
 for name in depth_first.KERNELS:
     text = cuda.compile_ptx(module[name].py_func, SIGNATURES[name], cc=(9, 0))[0]
@@ -297,28 +297,43 @@ def test_kernels_compile_for_a_gpu(tmp_path: Path) -> None:
 # Twins
 
 
+MAX_LAUNCHES = 200
+"""The most launches of a run; right kernels need fewer."""
+
+
 def is_caught(monkeypatch: pytest.MonkeyPatch, change: Callable[[str], str]) -> bool:
     """Whether kernels with another text end a recursion wrongly, fail, or come to no end."""
-    used = depth_first.round_source
+    used, used_launch, launches = depth_first.round_source, depth_first.launch, list[Any]()
+
+    def counted_launch(kernel: Any, *arguments: Any) -> None:
+        launches.append(kernel)
+        if len(launches) > MAX_LAUNCHES:
+            raise tl.Crash("the run comes to no end")
+        used_launch(kernel, *arguments)
 
     def changed_source(code: Any, *, is_simulated: bool) -> str:
         text = used(code, is_simulated=is_simulated)
-        assert change(text) != text
         return change(text)
 
     monkeypatch.setattr(depth_first, "FIRST_FUEL", 3)
+    monkeypatch.setattr(depth_first, "MAX_FUEL", 192)
+    monkeypatch.setattr(depth_first, "launch", counted_launch)
     monkeypatch.setattr(depth_first, "round_source", changed_source)
     monkeypatch.setattr(depth_first, "run_compiled", no_second_run)
     try:
-        return not all(agrees(*RECURSIONS[name], limits=Limits(seconds=1.5)) for name in ("fib", "ackermann", "leaves"))
+        for name in ("fib", "ackermann", "leaves"):
+            launches.clear()
+            if not agrees(*RECURSIONS[name]):
+                return True
     except (tl.Crash, IndexError, ValueError):
         return True
+    return False
 
 
 TWINS = {
     "the first call to return joins": (", -1) == 1:", ", -1) >= 1:"),
     "the last ready frame is lost": ("range(t, control[9]", "range(t, control[9] - 1"),
-    "a frame is dealt twice": ("            row += 1\n", "            row += place + 1 < control[9]\n"),
+    "a frame goes to a thread twice": ("            row += 1\n", "            row += place + 1 < control[9]\n"),
     "all calls have the same frame": ("    return frame, free\n", "    return frame - frame % 2, free\n"),
     "a thread forgets the block it was in": ("        pool[frame * FRAME_WORDS + PC] = pc\n", ""),
     "the level is not passed on": (f"* FRAME_WORDS + {LEFT}] = left - 1", f"* FRAME_WORDS + {LEFT}] = 0"),
@@ -329,4 +344,14 @@ TWINS = {
 @pytest.mark.parametrize(("old", "new"), TWINS.values(), ids=[*TWINS])
 def test_a_wrong_kernel_is_caught(monkeypatch: pytest.MonkeyPatch, old: str, new: str) -> None:
     """Every wrong kernel is caught by a recursion."""
-    assert is_caught(monkeypatch, lambda text: text.replace(old, new))
+
+    def change(text: str) -> str:
+        assert old in text
+        return text.replace(old, new)
+
+    assert is_caught(monkeypatch, change)
+
+
+@pytest.mark.full
+def test_the_right_kernel_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_caught(monkeypatch, lambda text: text + "# no change\n")
