@@ -196,7 +196,8 @@ class Function(SvgReprMixin):
         With `measures=False` only the results are wanted: then auto may run without tokens and count nothing. `account`
         is the old name of this option.
 
-        `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` is quiet, result or trap.
+        `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; on cuda, lifo runs recursions without
+        tokens. `until` is quiet, result or trap.
         `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path that ends in
         .jsonl or .npz, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the
         k-bounds of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.

@@ -75,7 +75,7 @@ def _correct_simulator() -> None:
     for name in [name for name in vars(kernelapi) if name.endswith("lock")]:
         setattr(kernelapi, name, lock)
     kernelapi.FakeCUDAShared.array = shared_array  # type: ignore[method-assign]
-    kernel.swapped_cuda_module = swapped_cuda_module  # type: ignore[assignment]
+    kernel.swapped_cuda_module = swapped_cuda_module  # type: ignore[assignment, attr-defined]
 
 
 def missing_requirement() -> str | None:
