@@ -122,7 +122,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
         """The measures of the run; raises Usage where the engine does not count."""
         if self.measured_stats is None:
             raise Usage(
-                f"engine {self.engine} computes results only, and measures nothing",
+                f"this run of engine {self.engine} computed results only, and measured nothing",
                 hint='engine="reference" measures a run',
             )
         return self.measured_stats

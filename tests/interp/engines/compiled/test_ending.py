@@ -172,7 +172,7 @@ def test_the_outcome_says_what_is_unknown() -> None:
         "sequential",
     )
     assert outcome.residue == () and outcome.traps == () and outcome.missing == ()
-    with pytest.raises(tl.Usage, match="measures nothing"):
+    with pytest.raises(tl.Usage, match="measured nothing"):
         _ = outcome.firings
     with pytest.raises(tl.Usage, match="kept no events"):
         _ = outcome.events
