@@ -71,6 +71,8 @@ MAX_KEYFRAME_SIZE = 500
 """The most open activations and tokens in a keyframe, which takes some 15 ms to export."""
 MAX_KEYFRAME_WAVES = 100_000
 """The most waves in the statistics of a keyframe."""
+MAX_KEYFRAME_BYTES = 2**20
+"""The most bytes of arrays in a keyframe."""
 KEYFRAME_COUNT = 64
 """The most keyframes that are kept; the oldest are dropped."""
 STATE_BYTES = 700
@@ -290,8 +292,9 @@ class FastForward(Advance):
         return run.resume(None if goal is None else goal - run.steps, stops)
 
     def _save_keyframe(self, run: FastRun) -> None:
-        """Save the state of the machine, unless that would take long."""
-        if run.open_size <= MAX_KEYFRAME_SIZE and run.wave_count <= MAX_KEYFRAME_WAVES:
+        """Save the state of the machine, unless that would take long or much memory."""
+        is_small = run.open_size <= MAX_KEYFRAME_SIZE and run.wave_count <= MAX_KEYFRAME_WAVES
+        if is_small and run.array_bytes <= MAX_KEYFRAME_BYTES:
             self._machine_keyframes.append(run.meter(run.state()))
 
     def _unreadable_state(self, run: FastRun) -> Exhausted | None:

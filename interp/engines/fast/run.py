@@ -136,6 +136,11 @@ class FastRun:
         return int(self.store.registers[Register.OPEN_ACTIVATIONS]) + self.store.live_tokens
 
     @property
+    def array_bytes(self) -> int:
+        """The bytes of the arrays that the machine holds."""
+        return sum(getattr(value, "nbytes", 0) for value in self.store.objects)
+
+    @property
     def wave_count(self) -> int:
         """The number of completed waves."""
         return int(self.store.registers[Register.WAVES])

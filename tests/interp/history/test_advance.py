@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from weakref import ref
 
+import numpy as np
 import pytest
 import tagloom as tl
 from support.generators.json_edits import fib
@@ -17,6 +18,7 @@ from support.laws.history_laws import replay_state, state_fields
 from support.programs.hand_written_graphs import race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits
+from tagloom.interp.history import fast_forward
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
@@ -373,3 +375,20 @@ def test_wrong_options_are_refused() -> None:
 
     with pytest.raises(tl.Usage, match=r"stopping\.history cannot be traced"):
         outer(3)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("size", "is_kept"), [(2, True), (100, False)])
+def test_keyframes_hold_few_bytes(size: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fast machine saves no keyframe while its arrays take more memory than one may have."""
+    monkeypatch.setattr(fast_forward, "MAX_KEYFRAME_BYTES", 400)
+
+    @tl.function
+    def repeat(x, n):  # type: ignore[no-untyped-def]
+        for _ in range(n):
+            x = x * 0.5
+        return x
+
+    history = repeat.history(np.ones(size), 10_000)
+    history.fast_forward(50_000)
+    assert bool(history._machine_keyframes) == is_kept
