@@ -389,6 +389,6 @@ def test_keyframes_hold_few_bytes(size: int, is_kept: bool, monkeypatch: pytest.
             x = x * 0.5
         return x
 
-    history = repeat.history(np.ones(size), 10_000)
-    history.fast_forward(50_000)
+    history = repeat.history(np.ones(size), 20_000)
+    history.fast_forward(100_000)
     assert bool(history._machine_keyframes) == is_kept
