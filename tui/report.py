@@ -36,7 +36,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     """The statistics of a run, and a drawing of the parallelism profile; only the ending and the engine for an engine
     that does not count."""
     if outcome.measured_stats is None:
-        text = f"{outcome.engine}, which computes results and counts nothing"
+        text = f"{outcome.engine}; this run counted nothing"
         return f"{'ending':22}{outcome.status}\n{'engine':22}{text}"
     stats = outcome.stats
     unclocked = "measured under --schedule waves"

@@ -49,7 +49,7 @@ from .round_kernels import DEPTH_KEYS, KERNELS, RoundControl
 from .thread_code import EXIT_FUEL
 from .wave import unsupported_options
 
-MAX_THREADS, SIMULATOR_THREADS = 2**16, 6
+MAX_THREADS, MAX_SIMULATED_THREADS = 2**16, 6
 """The number of threads on a GPU and on the simulator."""
 FIRST_FUEL, FUEL_FACTOR, MAX_FUEL = 2**5, 4, 2**14
 """The blocks, iterations and calls of a thread in the first round, the factor from one round to the next, and the most.
@@ -127,7 +127,7 @@ class DepthFirstRun:
         self.program, self.code, self.arguments, self.limits = program, code, arguments, limits
         self.depth = min(limits.depth, MAX_DEPTH)
         self.frame_words = code.code.frame_words
-        self.threads = SIMULATOR_THREADS if is_simulated() else MAX_THREADS
+        self.threads = MAX_SIMULATED_THREADS if is_simulated() else MAX_THREADS
         self.control = np.zeros(len(RoundControl), np.int64)
         self.frame_room, self.rows = max(FIRST_FRAMES * self.threads, 2), FIRST_ROWS
         self.rounds = self.distributions = 0

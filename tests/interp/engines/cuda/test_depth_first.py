@@ -130,7 +130,7 @@ def test_frames_are_reused(runs: list[DepthFirstRun]) -> None:
     """Memory is bounded by threads and depth, not by the number of calls; ready calls are distributed."""
     assert agrees(fib, [12])
     if device.is_simulated():
-        calls, depth, threads = 465, 12, depth_first.SIMULATOR_THREADS
+        calls, depth, threads = 465, 12, depth_first.MAX_SIMULATED_THREADS
         assert runs[0].control[RoundControl.NEXT_FRAME] < 2 * threads * depth < calls
     assert runs[0].distributions > 1
 
