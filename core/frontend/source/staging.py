@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from inspect import Parameter, Signature
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ from ..trace.program_builder import (
     weak_number,
 )
 from ..trace.python_operations import is_of_user
-from ..trace.pytree import attributes_of, flat_treedef, is_record, leaf_names, read_variables, unflatten
+from ..trace.pytree import attributes_of, flat_treedef, has_attributes, is_record, leaf_names, read_variables, unflatten
 from ..trace.source_location import is_internal_file, user_location
 from ..trace.stacked_items import DICT_CLASSES, TracedSet, dict_like
 from ..trace.symbol import Symbol, array_namespace
@@ -624,7 +624,7 @@ class _Merger:
         otherwise: TracedBranch,
     ) -> tuple[Any, Any]:
         """Two contents, one or both unassigned. A value like the other content replaces the unassigned one; if both are
-        unassigned, both are UNBOUND. Notes which branch assigns the piece."""
+        unassigned, or one is lost behind a loop, both are UNBOUND. Notes which branch assigns the piece."""
         is_then_missing, is_else_missing = is_unassigned(then_value), is_unassigned(else_value)
         side, branch = (then_value, then) if is_then_missing else (else_value, otherwise)
         reason = side.reason if isinstance(side, Undefined) else f"the branch at {branch.location} does not assign it"
@@ -634,6 +634,8 @@ class _Merger:
         then_value, else_value = (
             value.value if isinstance(value, MaybeUnassigned) else value for value in (then_value, else_value)
         )
+        if Undefined in (type(then_value), type(else_value)):  # perhaps assigned, but the value is not there
+            return UNBOUND, UNBOUND
         if is_unassigned(then_value):
             then_value = zeros_like(else_value, older_containers(else_value, otherwise.is_new))
         elif is_unassigned(else_value):
@@ -1342,8 +1344,8 @@ class _StagedLoop:
     ) -> None:
         self.test, self.body, self.variables, self.start = test, body, variables, start
         self.state, self.location = state, state.location
-        self.changed_keys: set[tuple[Any, ...]] = set()
-        """The keys of unassigned variables that the body assigns."""
+        self.body_constants: dict[tuple[Any, ...], Any] = {}
+        """The contents without leaves that the body gives to unassigned variables."""
         self.own_contents: dict[tuple[Any, ...], list[tuple[int, Any]]] = {}
         """The own arrays of each place after an iteration, with their positions."""
         self.variable_leaves: dict[tuple[Any, ...], list[Any]] = {}
@@ -1375,8 +1377,11 @@ class _StagedLoop:
         for name, place in self.variables.places.items():
             is_constant = place.key in self.state.constants and place.key not in self.state.carried_places
             is_live_constant = is_constant and name in self.variables.live
-            if is_live_constant and is_unassigned(self.start[name]) and place.key in self.changed_keys:
-                place.write(Undefined(name, f"the loop at {self.location} assigns it, and may have no iterations"))
+            if is_live_constant and is_unassigned(self.start[name]) and place.key in self.body_constants:
+                content = self.body_constants[place.key]
+                reason = f"the loop at {self.location} assigns it, and may have no iterations"
+                is_lost = is_unassigned(content)
+                place.write(Undefined(name, reason) if is_lost else MaybeUnassigned(name, reason, content))
         for carried in self.state.carried_places.values():
             if not any(carried.place is place for place in self.variables.places.values()):
                 record_write(carried.place)
@@ -1654,6 +1659,16 @@ class _StagedLoop:
             raise DifferentItems
         return unified
 
+    @staticmethod
+    def _is_lasting(content: Any) -> bool:
+        """Whether a content without leaves is the same after each iteration: not an object that the body creates."""
+        journal = active_journal()
+        assert journal is not None, "the body of a loop has one"
+        created = [item for item in static_objects(content) if id(item) in journal.created_objects]
+        request_records(created)
+        is_function = type(content) is FunctionType and content.__closure__ is None
+        return not created and (type(content) is str or is_function or has_attributes(content))
+
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
         """Raises _StructureChange if an empty place has a list with values, or another option of a choice, after an
         iteration; and Invalid if the keys of a dict are in another order."""
@@ -1670,11 +1685,12 @@ class _StagedLoop:
             return
         content, before = place.read(), self.start[name]
         if is_unassigned(before):
-            start = zeros_like(content.value if isinstance(content, MaybeUnassigned) else content)
+            content = content.value if isinstance(content, MaybeUnassigned) else content
+            start = zeros_like(content)
             if not is_unassigned(start) and split(start).leaves:
                 raise _StateGrowth([(place, start)])
             if not is_unassigned(content):
-                self.changed_keys.add(place.key)
+                self.body_constants[place.key] = content if self._is_lasting(content) else UNBOUND
             return
         if not is_same(content, before):
             if type(before) in (list, dict, TracedSet) and not split(before).leaves and split(content) == split(before):

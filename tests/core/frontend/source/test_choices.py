@@ -155,3 +155,50 @@ def test_a_container_that_is_its_own_truth_is_caught() -> None:
     plain = (list, tuple, dict, str)
     with broken(lambda patch: patch.setattr(operators, "_COLLECTIONS", plain)), pytest.raises(tl.TagloomError):
         list(disagreements(truth_of_containers, [(3,)], RUNS[:1], [[True]]))
+
+
+def double(x):
+    return 2 * x
+
+
+def negate(x):
+    return -x
+
+
+def constants_of_an_iteration(n):
+    for k in range(n):
+        word, change = "found", double
+        if k > 2:
+            break
+    else:
+        word, change = "none", negate
+    return word, change(n)
+
+
+def list_of_an_iteration(n):
+    for k in range(n):
+        words = []
+        if k > 2:
+            break
+    else:
+        words = ["none"]
+    return len(words)
+
+
+def test_what_an_iteration_assigns_before_it_ends_the_loop() -> None:
+    """Behind a `break`, a variable has what the body gave it, though it had nothing before the loop. Where that value
+    is lost, a use is refused."""
+    inputs = [(0,), (2,), (5,)]
+    assert list(disagreements(constants_of_an_iteration, inputs, RUNS[:1])) == []
+    with pytest.raises(tl.Invalid, match="not assigned on every path"):
+        tl.function(list_of_an_iteration)(5)
+
+
+def test_values_of_an_iteration_that_are_lost_are_caught() -> None:
+    """Broken: the loop forgets the constants that its body assigns. A use is refused."""
+
+    def forget(patch: MonkeyPatch) -> None:
+        patch.setattr(staging._StagedLoop, "_is_lasting", staticmethod(lambda content: False))
+
+    with broken(forget), pytest.raises(tl.Invalid, match="not assigned on every path"):
+        tl.function(constants_of_an_iteration)(5)

@@ -131,6 +131,28 @@ def bodies_of_a_recursion(n):
     return body.x, body.y
 
 
+def body_that_ends_a_loop(n):
+    for k in range(n):
+        body = Body(k, n)
+        if k > 2:
+            break
+    else:
+        body = Body(-1, n)
+    return body.x, body.y
+
+
+def points_of_a_local_class(n):
+    @dataclass
+    class Local:
+        x: int
+
+    point, points = Local(n), []
+    for k in range(n):
+        points.append(Local(k))
+        point = Local(point.x + 1)
+    return point.x, sum(each.x for each in points)
+
+
 AGREEING = (
     chosen,
     assigned,
@@ -143,6 +165,8 @@ AGREEING = (
     bodies_of_a_loop,
     bodies_in_a_list,
     bodies_of_a_recursion,
+    body_that_ends_a_loop,
+    points_of_a_local_class,
 )
 
 
@@ -221,6 +245,54 @@ REFUSED = (
 @pytest.mark.parametrize("function", REFUSED, ids=lambda function: function.__name__)
 def test_copies_neither_change_nor_have_an_identity(function: Any) -> None:
     """What would show that there are copies is refused, with the line."""
+    with pytest.raises(tl.Invalid) as caught:
+        tl.function(function)(3)
+    assert caught.value.rule in ("F4", "V5") and caught.value.where is not None and caught.value.hint
+
+
+def bodies_of_a_local_class(n):
+    class Local:
+        def __init__(self, x):
+            self.x = x
+
+    body = Local(n)
+    for _ in range(n):
+        body = Local(body.x + 1)
+    return body.x
+
+
+def bodies_of_classes_of_a_loop(n):
+    bodies = []
+    for k in range(n):
+
+        class Local:
+            def __init__(self, x):
+                self.x = x
+
+        bodies.append(Local(k))
+    return sum(each.x for each in bodies)
+
+
+def bodies_of_classes_of_a_recursion(n):
+    def last(k):
+        class Local:
+            def __init__(self, x):
+                self.x = x
+
+        return Local(0) if k == 0 else Local(last(k - 1).x + k)
+
+    return last(n).x
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize(
+    "function",
+    (bodies_of_a_local_class, bodies_of_classes_of_a_loop, bodies_of_classes_of_a_recursion),
+    ids=lambda function: function.__name__,
+)
+def test_objects_of_local_classes_are_refused(function: Any) -> None:
+    """Each trace creates another class, so a program does not get records by one more trace: tracing ends, and the
+    first refusal counts."""
     with pytest.raises(tl.Invalid) as caught:
         tl.function(function)(3)
     assert caught.value.rule in ("F4", "V5") and caught.value.where is not None and caught.value.hint
