@@ -1667,7 +1667,7 @@ class _StagedLoop:
         created = [item for item in static_objects(content) if id(item) in journal.created_objects]
         request_records(created)
         is_function = type(content) is FunctionType and content.__closure__ is None
-        return not created and (type(content) is str or is_function or has_attributes(content))
+        return not created and (content is None or type(content) is str or is_function or has_attributes(content))
 
     def _check_structure(self, place: Place, before: Any, content: Any) -> None:
         """Raises _StructureChange if an empty place has a list with values, or another option of a choice, after an

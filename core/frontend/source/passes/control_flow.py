@@ -676,31 +676,31 @@ class _UnwindingMarker(NodeTransformer):
 def _last_change(body: Sequence[ast.stmt], end: Sequence[ast.stmt]) -> int:
     """The last line of the statements of a body that may change what the end of its `try` reads; 0 if there are none.
 
-    >>> body = ast.parse("x = 1\\nf(y)\\nx = 2\\ny.pop()\\nz = 3").body
-    >>> [_last_change(body, ast.parse(f"print({name})").body) for name in "xyv"]
-    [3, 4, 0]
+    >>> body = ast.parse("x = 1\\nf(y)\\nx = 2\\nz = len(y)").body
+    >>> [_last_change(body, ast.parse(end).body) for end in ("print(x)", "print(v)", "print('end')")]
+    [3, 2, 0]
     """
-    names = read_names(end)
-    calls = [node for node in walk_scope(end) if isinstance(node, ast.Call)]
-    calls_user = any(isinstance(call.func, ast.Name) and not hasattr(builtins, call.func.id) for call in calls)
+    names = {name for name in read_names(end) if not hasattr(builtins, name)}
     for statement in reversed(body):
-        changed = _changed_names(statement)
-        if changed & names or (calls_user and changed):
+        if names and (names & written_names([statement]) or _may_change_objects(statement)):
             return statement.end_lineno or statement.lineno
     return 0
 
 
-def _changed_names(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds, and those of the objects whose attributes, items or methods it uses for a
-    change."""
-    names = written_names([statement])
+_CHANGING_BUILTINS = ("next", "setattr", "delattr")
+
+
+def _may_change_objects(statement: ast.stmt) -> bool:
+    """Whether a statement assigns an attribute or item, or calls what may: an object may have several names, and a
+    function may change variables."""
     for node in walk_scope([statement]):
-        is_stored = isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load)
-        root: Any = node if is_stored else node.func if isinstance(node, ast.Call) else None
-        while isinstance(root, ast.Attribute | ast.Subscript):
-            root = root.value
-            names |= {root.id} if isinstance(root, ast.Name) else set()
-    return names
+        if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            return True
+        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+        is_pure = hasattr(builtins, name) and name not in _CHANGING_BUILTINS
+        if isinstance(node, ast.Call) and not is_pure:
+            return True
+    return False
 
 
 def _as_list(nodes: Any) -> list[Any]:

@@ -256,6 +256,42 @@ def constant_before_finally(n):
     return m
 
 
+def other_name_before_finally(n):
+    xs = [1]
+    ys = xs
+    try:
+        check_sign(n)
+        ys[0] = 4
+    finally:
+        print("end", xs[0])
+    return xs
+
+
+def call_before_finally(n):
+    m = 0
+
+    def change():
+        nonlocal m
+        check_sign(n)
+        m = 4
+
+    try:
+        change()
+    finally:
+        print("end", m)
+    return m
+
+
+def iterator_before_finally(n):
+    items = iter([3, 4])
+    try:
+        check_sign(n)
+        next(items)
+    finally:
+        print("end", next(items))
+    return n
+
+
 def count_before_finally(n):
     xs = []
     try:
@@ -307,6 +343,9 @@ def attribute_of_a_manager(n):
         item_before_finally,
         append_before_finally,
         constant_before_finally,
+        other_name_before_finally,
+        call_before_finally,
+        iterator_before_finally,
         count_before_finally,
         nonlocal_before_finally,
     ),
@@ -398,6 +437,8 @@ def _unchecked_changes(patch: MonkeyPatch) -> None:
     (
         (_unchecked, trap_before_finally),
         (_unchecked_changes, constant_before_finally),
+        (_unchecked_changes, other_name_before_finally),
+        (_unchecked_changes, call_before_finally),
         (_raised_at_once, finally_reads_what_the_arm_assigns),
     ),
 )
