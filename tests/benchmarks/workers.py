@@ -1,4 +1,4 @@
-"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST] [--ray] [--svg FILE]`.
+"""From what size of run workers pay: `python tests/benchmarks/workers.py [LARGEST] [--ray] [--placed] [--svg FILE]`.
 
 The table has the seconds of runs of fib(N): on one core of `fast`, and on two compiled workers in processes or, with
 --ray, on Ray; medians of three runs. "Start included" are the whole calls, "start excluded" lacks the time of a call
@@ -12,6 +12,9 @@ always have work. So other work of the machine does not matter.
 
 With --reference, the table is that of workers that are reference machines, for small runs, on a network in this
 process, in processor time.
+
+With --placed, the table is that of a binary tree whose calls are on one device and whose arithmetic is on another. Its
+tokens are the operands and outputs of the placed nodes, three a firing. LARGEST is the depth of the tree.
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ from tagloom.interp.outcome.outcome import Outcome
 SIZES = (16, 18, 20, 22, 24, 26, 28, 30, 32, 34, 36)
 SPEED_SIZE = 34
 """The run whose speed-up and processor time are printed, unless it is larger than LARGEST."""
+TREE_DEPTH = 20
+"""The depth of the tree of placed nodes, unless LARGEST is smaller."""
 REFERENCE_SIZES = (10, 12, 14, 16, 18, 20, 22)
 RUNS = 3
 WORKERS = 2
@@ -58,9 +63,20 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
-def run(n: int, **options: Any) -> Outcome:
+@tl.function
+def tree(n: tl.int64) -> tl.int64:
+    with tl.device("/job:worker/task:0"):
+        if n <= 0:
+            return 1
+        a = tree(n - 1)
+        b = tree(n - 1)
+        with tl.device("/job:ps/task:1"):
+            return a + 3 * b
+
+
+def run(n: int, function: Any = fib, **options: Any) -> Outcome:
     """A run that must return."""
-    outcome = fib.run(n, **options)
+    outcome: Outcome = function.run(n, **options)
     assert outcome.status == "Returned", outcome.error
     return outcome
 
@@ -176,6 +192,20 @@ def wait_for_batches(pool: ForwardingPool, channels: Channels, count: int) -> No
                 reports[rank] = message.received_count
 
 
+def print_placed_table(depth: int, clusters: Sequence[str]) -> None:
+    """Print how fast two workers exchange the tokens of placed nodes."""
+    run(5, tree, **ONE_CORE)
+    core = median_of(processor_seconds, depth, function=tree, **ONE_CORE)
+    tokens = 3 * 2 * (2**depth - 1)
+    print(f"tree({depth}), {tokens:,} tokens; one core of `fast`: {core:.1f} s of processor time\n")
+    print("| workers | seconds without the start | tokens per second |")
+    print("|---|---|---|")
+    for cluster in clusters:
+        run(1, tree, **workers_of(cluster))
+        start, seconds = (median_of(time.perf_counter, n, function=tree, **workers_of(cluster)) for n in (1, depth))
+        print(f"| two, {cluster} | {seconds - start:.1f} | {tokens / (seconds - start):,.0f} |", flush=True)
+
+
 def print_reference_table(sizes: Sequence[int]) -> None:
     """Print the table of workers that are reference machines."""
     for options in ({"engine": "reference"}, {"engine": "distributed"}):
@@ -240,11 +270,15 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true")
     parser.add_argument("--computed", action="store_true")
     parser.add_argument("--reference", action="store_true")
+    parser.add_argument("--placed", action="store_true")
     parser.add_argument("--svg", type=Path)
     options = parser.parse_args()
     print(f"{date.today()}, {os.cpu_count()} cores, {platform.machine()}, load {os.getloadavg()[0]:.1f}\n", flush=True)
     if options.reference:
         print_reference_table([size for size in REFERENCE_SIZES if size <= options.largest])
+        return
+    if options.placed:
+        print_placed_table(min(TREE_DEPTH, options.largest), ("processes", "ray") if options.ray else ("processes",))
         return
     sizes = [size for size in SIZES if size <= options.largest]
     if not options.computed:
