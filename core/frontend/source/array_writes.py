@@ -85,7 +85,7 @@ def note_known_result(result: Any, operands: Iterable[Any]) -> Any:
     """The result of a function of NumPy whose operands are all known while tracing. Notes where a new array was
     created; it is one of the program if code that follows makes it hold symbolic values."""
     region = current_region()
-    is_new = type(result) is np.ndarray and result.base is None and not any(result is each for each in operands)
+    is_new = type(result) is np.ndarray and result.base is None and not any(result is operand for operand in operands)
     if region is None or not is_new or result.dtype.kind not in "biuf" or result.ndim == 0:
         return result
     builder, line = region.specialization.program_builder, str(user_location())

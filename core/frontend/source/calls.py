@@ -150,7 +150,7 @@ _COPIERS = (copy.copy, copy.deepcopy, dataclasses.replace)
 
 def _is_copier(function: Any) -> bool:
     is_method = type(getattr(function, "__self__", None)) in CONTAINERS and getattr(function, "__name__", "") == "copy"
-    return is_method or any(function is each for each in _COPIERS)
+    return is_method or any(function is copier for copier in _COPIERS)
 
 
 def _register_copy(result: Any, arguments: tuple[Any, ...]) -> None:
@@ -251,7 +251,7 @@ def record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any
 
 def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> Any:
     arrays = [(array, array.copy()) for array in _arrays_in_use(candidates)]
-    has_noted_lists = any(is_one_of_several(each) or _may_hold_lists(each) for each in candidates)
+    has_noted_lists = any(is_one_of_several(candidate) or _may_hold_lists(candidate) for candidate in candidates)
     has_noted_lists = has_noted_lists or bool(current_aliases().sole_names)
     if active_journal() is None and not arrays and not has_noted_lists:
         return perform()
@@ -297,7 +297,9 @@ def _record_changes(candidates: Sequence[Any], perform: Callable[[], Any]) -> An
 def _arrays_in_use(candidates: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     """The arrays of NumPy that have the elements of these objects, and whose changes must be announced: all of them, if
     a change may have to be undone; else those that the trace has copied."""
-    parts = [part for each in candidates for part in (each if type(each) in (list, tuple) else (each,))]
+    parts = [
+        part for candidate in candidates for part in (candidate if type(candidate) in (list, tuple) else (candidate,))
+    ]
     owners = {id(part): owner_of(part) for part in parts if isinstance(part, np.ndarray)}.values()
     return [owner for owner in owners if active_journal() is not None or id(owner) in copied_arrays(owner)]
 
@@ -333,7 +335,7 @@ def announce_arguments(function: Any, arguments: Sequence[Any]) -> None:
     those that make an iterator."""
     for argument in arguments:
         if _is_iterator(argument):
-            keeps = type(function) in (FunctionType, MethodType) or any(function is each for each in _KEEPERS)
+            keeps = type(function) in (FunctionType, MethodType) or any(function is keeper for keeper in _KEEPERS)
             (check_iterators if keeps else announce_iteration)(argument)
 
 

@@ -145,7 +145,7 @@ def _unify_result(previous: TreeType, result: Any) -> Any:
         unified = unify_options([_model_of(previous.treedef, previous.types), result], is_repeated=True)[1]
     except DifferentItems:
         return None
-    has_containers = type(unified) is Choice and any(isinstance(each, CONTAINERS) for each in unified.options)
+    has_containers = type(unified) is Choice and any(isinstance(option, CONTAINERS) for option in unified.options)
     return None if has_containers else unified
 
 
@@ -166,7 +166,7 @@ UNIFY_RESULT.cell_contents = _unify_result
 def _is_prolonged(before: Any, after: Any) -> bool:
     """Whether a string gets longer: an option of `after` that `before` does not have contains its longest option."""
     skeletons = [[_skeleton(option) for option in _options(value)] for value in (before, after)]
-    return not any(None in each for each in skeletons) and bool(_longer_strings(*skeletons))
+    return not any(None in skeleton for skeleton in skeletons) and bool(_longer_strings(*skeletons))
 
 
 def _longer_strings(before: Sequence[Any], after: Sequence[Any]) -> list[str]:

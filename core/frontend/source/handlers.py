@@ -138,7 +138,7 @@ class _LoopFailure:
         """Take over the exception of an iteration."""
         if not isinstance(error, Exception):
             raise error
-        keys = [(type(each), getattr(each, RAISED_AT, None)) for each in self.errors]
+        keys = [(type(error), getattr(error, RAISED_AT, None)) for error in self.errors]
         key = type(error), getattr(error, RAISED_AT, None)
         if key not in keys:
             self.errors.append(error)

@@ -136,7 +136,7 @@ def get_item(container: Any, index: Any) -> Any:
             raise located_exception(KeyError(index))
         stage_assertion(is_there, located_exception(KeyError(index)))
         values = list(container.values())
-        are_changeable = all(type(each) in CHANGEABLE for each in values)
+        are_changeable = all(type(value) in CHANGEABLE for value in values)
         return _select_list(values, position, index) if are_changeable else select(values, position)
     if isinstance(container, np.ndarray):
         part = array_namespace().asarray(container)[index]
@@ -194,7 +194,7 @@ def _select_items(options: Sequence[Any], index: Any) -> Any:
     """A copy of the option with this number. Options whose lengths are known only at run time are no rows of an array:
     the program compares the number with one after the other."""
     keys = [list(option) for option in options if type(option) in DICT_CLASSES]
-    if not any(map(_has_open_length, options)) and all(each == keys[0] for each in keys):
+    if not any(map(_has_open_length, options)) and all(key == keys[0] for key in keys):
         return select(options, index)
     position = _position(options, index)
 
@@ -270,7 +270,7 @@ def find_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     if not positions:
         return 0, False
     keys = [entry for entry in table if type(entry) in (bool, int, float)]
-    kind = higher_kind("i", *(number_kind(each) or "i" for each in (key, *keys)))
+    kind = higher_kind("i", *(number_kind(operand) or "i" for operand in (key, *keys)))
     is_equal = namespace.equal(namespace.asarray(np.array(keys, DTYPES[kind].numpy)), to_kind(key, kind))
     number = namespace.argmax(namespace.astype(is_equal, dtypes.int64))
     if positions != list(range(len(table))):
@@ -435,7 +435,7 @@ def _change_list(row: list[Any], items: list[Any]) -> None:
 def _have_one_count(containers: Sequence[Any]) -> bool:
     """Whether lists are known to have as many items."""
     count, *counts = map(item_count, containers)
-    return all(type(each) is int and each == count for each in (count, *counts))
+    return all(type(other_count) is int and other_count == count for other_count in (count, *counts))
 
 
 def _write_in_array(items: Any, origin: ItemOrigin) -> None:
@@ -452,7 +452,7 @@ def _write_in_array(items: Any, origin: ItemOrigin) -> None:
             "run time",
             f"copy the {kind}s in it: x = {copies}",
         )
-    places = [each for each in reachable_origins() if each.container is container and each.item is not origin.item]
+    places = [place for place in reachable_origins() if place.container is container and place.item is not origin.item]
     others = list(filter(is_valid, places))
     aliases = origin.region.specialization.aliases
     was_reordered, count = is_reordered(container), aliases.reordering_counts[id(container)]
@@ -472,9 +472,9 @@ def _write_in_array(items: Any, origin: ItemOrigin) -> None:
         note_in_place(container)
     aliases.reordering_counts[id(container)] = count
     note_row_write(container)
-    current = {id(each.item) for each in (origin, *others)}
+    current = {id(place.item) for place in (origin, *others)}
     copied = [item for item in former_items(container) if id(item) not in current and is_one_of_several(item)]
-    note_outdated([*copied, *(each.item for each in places if id(each.item) not in current)])
+    note_outdated([*copied, *(place.item for place in places if id(place.item) not in current)])
     for other in others:
         is_elsewhere = are_different_places(other.index, origin.index)
         _replace_items(other.item, other.item if is_elsewhere else _take_again(other), other)
@@ -482,14 +482,14 @@ def _write_in_array(items: Any, origin: ItemOrigin) -> None:
 
 def _replace_items(row: list[Any], items: list[Any], origin: ItemOrigin) -> None:
     """Give a list the items that it has where it comes from, and so the lists that were taken from it."""
-    inner = [each for each in valid_origins() if each.container is row]
+    inner = [inner_origin for inner_origin in valid_origins() if inner_origin.container is row]
     if items is not row:
         items = _keep_parts(row, items, origin)
         record_write(ItemsPlace(row))
         ItemsPlace(row).write(items)
     note_taken_again(origin)
-    for each in inner:
-        _replace_items(each.item, _take_again(each), each)
+    for inner_origin in inner:
+        _replace_items(inner_origin.item, _take_again(inner_origin), inner_origin)
 
 
 def _keep_parts(row: Any, items: Any, origin: ItemOrigin) -> Any:
@@ -547,7 +547,8 @@ def _can_stack(table: dict[Any, Any], value: Any) -> bool:
     except (DifferentItems, Invalid):
         return False
     return all(
-        split(with_lengths(each)).leaves and not static_objects(each) and type(each) is not Choice for each in values
+        split(with_lengths(value)).leaves and not static_objects(value) and type(value) is not Choice
+        for value in values
     )
 
 

@@ -70,7 +70,7 @@ def replacements(operators: Operators) -> dict[Any, Callable[..., Any]]:
 
 def _is_staged(*iterables: Any) -> bool:
     """Whether only a loop of the program can go through one of these iterables."""
-    return any(is_counted(spread_known(each)) or isinstance(each, PushedItems) for each in iterables)
+    return any(is_counted(spread_known(iterable)) or isinstance(iterable, PushedItems) for iterable in iterables)
 
 
 def _items(function: Any, *arguments: Any) -> GeneratorItems:
@@ -147,7 +147,7 @@ def _product(operators: Operators, name: Any, *iterables: Any, repeat: Any = 1) 
     factors = iterables * repeat
     if len(factors) not in _PRODUCTS:
         return NotImplemented
-    return _items(_PRODUCTS[len(factors)], *(create_list(operators, each) for each in factors))
+    return _items(_PRODUCTS[len(factors)], *(create_list(operators, factor) for factor in factors))
 
 
 def _select(operators: Operators, name: Any, iterable: Any, r: Any = None) -> Any:
@@ -164,7 +164,7 @@ def _pair_longest(operators: Operators, name: Any, *iterables: Any, fillvalue: A
     if not _is_staged(*iterables) or len(iterables) != 2:
         return NotImplemented
     return _items(
-        library.pair_longest, *(_list_without_generator(operators, name, each) for each in iterables), fillvalue
+        library.pair_longest, *(_list_without_generator(operators, name, iterable) for iterable in iterables), fillvalue
     )
 
 

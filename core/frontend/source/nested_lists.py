@@ -151,7 +151,7 @@ def reachable_origins() -> list[ItemOrigin]:
     region = current_region()
     if region is None:
         return []
-    regions = {id(each) for each in (region, *region.enclosing_regions())}
+    regions = {id(inner_region) for inner_region in (region, *region.enclosing_regions())}
     return [origin for origin in current_aliases().item_origins.values() if id(origin.region) in regions]
 
 
@@ -221,7 +221,7 @@ def note_shared_lists(*containers: Any) -> None:
     """Note that these lists and dicts have items in common, or may have one twice, and so have all lists with their
     stacked items, such as a sum of lists that Python computes."""
     stacked = [item for container in containers for item in items_of(container) if type(item) is StackedItems]
-    current_aliases().shared_lists.update((id(each), each) for each in (*containers, *stacked))
+    current_aliases().shared_lists.update((id(container), container) for container in (*containers, *stacked))
 
 
 def note_snapshot(items: Any) -> None:
@@ -269,7 +269,7 @@ def _forget_repeated(container: Any, index: Any) -> None:
     """Forget that the item at an index is in another place, too: it is about to be replaced."""
     repeated = current_aliases().repeated_indices
     noted_indices = repeated.pop(id(container), [])
-    others = [each for each in noted_indices if not (_is_same(each.index, index) and can_forget(each))]
+    others = [entry for entry in noted_indices if not (_is_same(entry.index, index) and can_forget(entry))]
     if others:
         repeated[id(container)] = others
 
@@ -315,7 +315,7 @@ def former_items(container: Any) -> list[list[Any]]:
 
 def note_outdated(lists: Iterable[list[Any]]) -> None:
     """Note lists that must not be read any more: a list that may be one of them was changed in another one."""
-    current_aliases().outdated_lists.update((id(each), each) for each in lists)
+    current_aliases().outdated_lists.update((id(item), item) for item in lists)
 
 
 def has_shared_lists(container: Any) -> bool:
@@ -357,12 +357,12 @@ def note_list_choice(chosen: Any, number: Any, options: Sequence[Any]) -> None:
 def parallel_parts(value: Any, others: Sequence[Any]) -> Iterator[tuple[Any, tuple[Any, ...]]]:
     """The parts of a value, each with those at the same place in others that nest alike."""
     kind = type(value)
-    if any(type(each) is not kind for each in others):
+    if any(type(other) is not kind for other in others):
         return
-    if kind in (list, tuple) and all(len(each) == len(value) for each in others):
-        yield from ((part, tuple(each[k] for each in others)) for k, part in enumerate(value))
-    elif kind in DICT_CLASSES and all(each.keys() == value.keys() for each in others):
-        yield from ((part, tuple(each[key] for each in others)) for key, part in value.items())
+    if kind in (list, tuple) and all(len(other) == len(value) for other in others):
+        yield from ((part, tuple(other[k] for other in others)) for k, part in enumerate(value))
+    elif kind in DICT_CLASSES and all(other.keys() == value.keys() for other in others):
+        yield from ((part, tuple(other[key] for other in others)) for key, part in value.items())
 
 
 def note_options(item: Any, options: Sequence[Any], index: Any, key: Any = None) -> None:

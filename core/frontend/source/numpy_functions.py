@@ -80,12 +80,12 @@ def _result_dtype(values: Sequence[Any]) -> Any:
     """The dtype that NumPy computes with. Raises _NoCounterpart for different dtypes that are not Python's."""
     value_dtypes = [_dtype_of(value) for value in values]
     if len(set(value_dtypes) - {None}) > 1 and any(
-        each not in _PYTHON_DTYPES for each in value_dtypes if each is not None
+        value_dtype not in _PYTHON_DTYPES for value_dtype in value_dtypes if value_dtype is not None
     ):
         raise _NoCounterpart
     operands = [
-        _ZEROS[str(number_kind(value))] if each is None else each
-        for value, each in zip(values, value_dtypes, strict=True)
+        _ZEROS[str(number_kind(value))] if value_dtype is None else value_dtype
+        for value, value_dtype in zip(values, value_dtypes, strict=True)
     ]
     return np.result_type(*operands) if operands else np.dtype(float)
 
@@ -444,7 +444,7 @@ def _quantile(a: Any, q: Any) -> Any:
     start = namespace.astype(before, dtypes.int64)
     low = namespace.take(items, namespace.reshape(start, (-1,)))
     high = namespace.take(items, namespace.reshape(namespace.minimum(start + 1, count - 1), (-1,)))
-    low, high = (namespace.reshape(each, weight.shape) for each in (low, high))
+    low, high = (namespace.reshape(bound, weight.shape) for bound in (low, high))
     step = high - low
     value = namespace.where(weight >= 0.5, high - step * (1 - weight), low + step * weight)
     return namespace.where(namespace.any(namespace.isnan(items)), np.nan, value)
@@ -574,7 +574,7 @@ def _matrix_function(name: str) -> Callable[..., Any]:
 
     def function(*operands: Any) -> Any:
         matrices = list(map(_to_real, operands))
-        if any(_result_dtype([each]) is not np.dtype(float) for each in matrices) or _rank(matrices[0]) != 2:
+        if any(_result_dtype([matrix]) is not np.dtype(float) for matrix in matrices) or _rank(matrices[0]) != 2:
             raise _NoCounterpart
         if len(operands) != (2 if name == "solve" else 1):
             raise _NoCounterpart
@@ -841,7 +841,7 @@ def apply_implementation(
     other = [keyword for keyword in keywords if keyword not in signature.parameters]
     if other:
         raise Invalid(
-            f"{name} needs concrete values where it gets {', '.join(f'{each}=' for each in other)}",
+            f"{name} needs concrete values where it gets {', '.join(f'{option}=' for option in other)}",
             rule="F1",
             where=user_location(),
             required=f"no keywords but {', '.join(list(signature.parameters)[1:]) or 'none'}",

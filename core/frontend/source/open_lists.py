@@ -261,14 +261,14 @@ def _unify_tables(values: Sequence[Any], scopes: Sequence[Scope], depth: int) ->
             except Invalid:
                 raise DifferentItems from None
     model = next((entries for entries in stacked if entries is not None), None)
-    kinds = [each for value in values for each in key_kinds(value)]
-    if model is None or any(each != kinds[0] for each in kinds):
+    kinds = [kind for value in values for kind in key_kinds(value)]
+    if model is None or any(kind != kinds[0] for kind in kinds):
         raise DifferentItems
     filled_entries = [empty_items(model) if entries is None else entries for entries in stacked]
     unified = unify_structures(filled_entries, scopes, depth)
     if isinstance(values[0], TracedSet):
-        return [TracedSet(stacked=each) for each in unified]
-    return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
+        return [TracedSet(stacked=stacked) for stacked in unified]
+    return [dict_like(value, {ENTRIES: entries}) for value, entries in zip(values, unified, strict=True)]
 
 
 def _unify_table_columns(values: Sequence[Any], scopes: Sequence[Scope], depth: int) -> list[Any]:
@@ -279,8 +279,8 @@ def _unify_table_columns(values: Sequence[Any], scopes: Sequence[Scope], depth: 
             columns.append(_entry_columns(value, depth))
     unified = _unify_stacked(columns, scopes, depth)
     if isinstance(values[0], TracedSet):
-        return [TracedSet(stacked=each) for each in unified]
-    return [dict_like(value, {ENTRIES: each}) for value, each in zip(values, unified, strict=True)]
+        return [TracedSet(stacked=stacked) for stacked in unified]
+    return [dict_like(value, {ENTRIES: entries}) for value, entries in zip(values, unified, strict=True)]
 
 
 def _entry_columns(value: Any, depth: int) -> StackedItems:

@@ -66,7 +66,7 @@ def choose_operands(perform: Callable[..., Any], *operands: Any) -> Any:
     position = next((k for k, operand in enumerate(operands) if type(operand) is Choice), None)
     if position is None:
         return perform(*operands)
-    numbers = [(read_variable(each.number), len(each.options)) for each in operands if type(each) is Choice]
+    numbers = [(read_variable(choice.number), len(choice.options)) for choice in operands if type(choice) is Choice]
     if math.prod(count for number, count in numbers if is_symbolic(number)) > MAX_COMBINATIONS:
         raise Invalid(
             f"an operation combines symbolic choices in more than {MAX_COMBINATIONS} ways",

@@ -230,7 +230,7 @@ class ProgramOperators(Operators):
     ) -> Any:
         if tables.is_open_table(iterable):
             iterable = tables.rows_of(iterable)  # the order does not matter
-        members = self.list_comprehension(iterable, lambda each: list(native(each)), push, has_choices)
+        members = self.list_comprehension(iterable, lambda option: list(native(option)), push, has_choices)
         return self._create_set(members)
 
     def generator(
@@ -291,8 +291,8 @@ class ProgramOperators(Operators):
 
     def format_percent(self, text: Any, values: Any) -> Any:
         if type(values) is tuple:
-            return self.choose(lambda *each: texts.format_percent(text, each), *values)
-        return self.choose(lambda each: texts.format_percent(text, each), values)
+            return self.choose(lambda *options: texts.format_percent(text, options), *values)
+        return self.choose(lambda option: texts.format_percent(text, option), values)
 
     def is_symbolic(self, value: Any) -> bool:
         return trees.is_symbolic(read_variable(value))
@@ -471,10 +471,10 @@ class ProgramOperators(Operators):
         if symbol == "*" and result is NotImplemented:
             result = self._repeat_items(left, right)
         result = super().binary(symbol, left, right) if result is NotImplemented else result
-        if type(result) is list and all(type(each) is list or self.is_integer(each) for each in (left, right)):
+        if type(result) is list and all(type(operand) is list or self.is_integer(operand) for operand in (left, right)):
             register_created(result)
         if type(result) is list and has_stacked_items(result):
-            nested_lists.note_shared_lists(result, *(each for each in (left, right) if type(each) is list))
+            nested_lists.note_shared_lists(result, *(operand for operand in (left, right) if type(operand) is list))
         return self._note_new_array(result, left, right)
 
     def unary(self, symbol: str, operand: Any) -> Any:
@@ -482,7 +482,7 @@ class ProgramOperators(Operators):
 
     def _note_new_array(self, result: Any, *operands: Any) -> Any:
         """The result of an operator, which is a new array; a method of the user's class may return another one."""
-        if all(isinstance(each, _ARRAY_LIKE) or self.is_symbolic(each) for each in operands):
+        if all(isinstance(operand, _ARRAY_LIKE) or self.is_symbolic(operand) for operand in operands):
             return array_writes.note_known_result(array_writes.as_mutable(result), operands)
         return result
 
@@ -542,8 +542,8 @@ class ProgramOperators(Operators):
     def call(self, function: Any, /, *arguments: Any, **keywords: Any) -> Any:
         check_current(getattr(function, "__self__", None), *arguments, *keywords.values())
         calls.announce_arguments(function, (*arguments, *keywords.values()))
-        if any(type(each) is StackedItems for each in arguments) and function is not print:
-            if any(function is each for each in (max, min)):
+        if any(type(argument) is StackedItems for argument in arguments) and function is not print:
+            if any(function is extremum for extremum in (max, min)):
                 arguments = (list(arguments),)
             arguments = open_lists.spread_items(arguments)
         for value in keywords.values():
@@ -584,12 +584,12 @@ class ProgramOperators(Operators):
 
     def _table_arguments(self, function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of a builtin that iterates over dicts or sets; the order of a set must not matter to it."""
-        if not any(function is each for each in _ITERATING):
+        if not any(function is consumer for consumer in _ITERATING):
             return arguments
-        ignores_order = any(function is each for each in (sorted, sum, min, max, any, all))
+        ignores_order = any(function is consumer for consumer in (sorted, sum, min, max, any, all))
         return tuple(
-            tables.rows_of(each) if ignores_order and tables.is_open_table(each) else self.spread(each)
-            for each in arguments
+            tables.rows_of(argument) if ignores_order and tables.is_open_table(argument) else self.spread(argument)
+            for argument in arguments
         )
 
     def call_opaque(self, function: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -597,7 +597,8 @@ class ProgramOperators(Operators):
             package = methods.package_of(function)
             if package == "numpy":
                 arguments = tuple(
-                    array_namespace().asarray(each) if has_stacked_items(each) else each for each in arguments
+                    array_namespace().asarray(argument) if has_stacked_items(argument) else argument
+                    for argument in arguments
                 )
             elif package in _READING_MODULES:
                 arguments = tuple(map(sequences.spread_known, arguments))

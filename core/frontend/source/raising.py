@@ -237,7 +237,7 @@ def _printed_trap(origin: Node, error: type[Exception]) -> Invalid:
 
 def has_effects(node: Node, function: Specialization) -> bool:
     """Whether a node of a function prints or calls back, in its regions and in the functions that it calls, too."""
-    return any(resource_of(each.op) for each in _program_nodes([node], function, set()))
+    return any(resource_of(inner_node.op) for inner_node in _program_nodes([node], function, set()))
 
 
 def perform_certainly(compute: Callable[[], Any]) -> Any:

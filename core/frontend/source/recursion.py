@@ -537,7 +537,8 @@ class Recursion:
         """Raises _StateChange where a result first has lists or dicts that are not new: the caller gets copies of them,
         and neither these nor the arguments may change afterwards."""
         is_new = all(
-            id(each) in journal.created_objects and not is_one_of_several(each) for each in _containers(result)
+            id(container) in journal.created_objects and not is_one_of_several(container)
+            for container in _containers(result)
         )
         if not is_new and function not in self.older_results:
             raise _OlderResult(ArgumentPlace(function, "the result"))

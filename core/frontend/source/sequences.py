@@ -143,7 +143,7 @@ def zip_items(operators: Operators, *iterables: Any, strict: bool = False) -> An
     if first and isinstance(first[0], PushedItems) and others and all(map(_has_positions, others)) and not strict:
         return NumberedItems(operators, first[0], 0, _zip_sequences(others))
     if not all(map(_has_positions, iterables)):  # iterators
-        iterables = tuple(spread_known(each) for each in iterables)
+        iterables = tuple(spread_known(iterable) for iterable in iterables)
     if not any(map(is_counted, iterables)):
         return register_created(perform(zip, *iterables, strict=strict))
     return _zip_sequences(iterables, strict=strict)

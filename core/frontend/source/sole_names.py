@@ -159,8 +159,8 @@ def note_list_change(value: Any) -> None:
     """Note that a list changes: others that may be this one must not be used any more, but for those that get its
     items."""
     aliases = current_aliases()
-    others = [each.item for each in aliases.sole_names.values() if each.item is not value]
-    note_renamed([each for each in others if id(each) not in aliases.item_origins and _may_be_one(value, each)])
+    others = [sole_name.item for sole_name in aliases.sole_names.values() if sole_name.item is not value]
+    note_renamed([other for other in others if id(other) not in aliases.item_origins and _may_be_one(value, other)])
 
 
 def loop_list(value: Any) -> LoopList | None:
@@ -192,8 +192,8 @@ def note_renamed(lists: Iterable[Any]) -> None:
             aliases.renamed_lists[id(part)] = part
             renamed += _sources(part)
     for part in renamed:  # a worklist: the loop appends to it
-        choices = {id(each.item): each.item for each in origins if _is_option(part, each)}
-        renamed += [each for identity, each in choices.items() if identity not in aliases.renamed_lists]
+        choices = {id(origin.item): origin.item for origin in origins if _is_option(part, origin)}
+        renamed += [item for identity, item in choices.items() if identity not in aliases.renamed_lists]
         aliases.renamed_lists.update(choices)
 
 

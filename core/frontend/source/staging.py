@@ -350,7 +350,7 @@ def forget_renamed_lists() -> Iterator[list[Any]]:
     try:
         yield renamed
     finally:
-        renamed += [each for identity, each in aliases.renamed_lists.items() if identity not in before]
+        renamed += [renamed_list for identity, renamed_list in aliases.renamed_lists.items() if identity not in before]
         aliases.renamed_lists = before
 
 
@@ -461,7 +461,8 @@ def _sole_keys(contents: Mapping[tuple[Any, ...], Any]) -> set[tuple[Any, ...]]:
         key
         for key in sole
         if not has_other_name(
-            _assigned_value(contents[key]), [_assigned_value(each) for other, each in contents.items() if other != key]
+            _assigned_value(contents[key]),
+            [_assigned_value(other_content) for other, other_content in contents.items() if other != key],
         )
     }
 
@@ -581,7 +582,9 @@ class _Merger:
             return False
         region = value._tagloom_value.region
         is_own = region.specialization is self.region.specialization
-        return is_own and all(region is not each for each in (self.region, *self.region.enclosing_regions()))
+        return is_own and all(
+            region is not own_region for own_region in (self.region, *self.region.enclosing_regions())
+        )
 
     def _narrow(self, value: Any, position: int) -> Any:
         """The option of a choice that there is in the branch at this position, where the condition decides it; else the
@@ -596,11 +599,13 @@ class _Merger:
     ) -> None:
         """Note the lists from before the conditional that a variable or result may be, if both branches give it such
         lists, or one of several."""
-        choices = [_older_options(*each) for each in (then, otherwise)]
+        choices = [_older_options(*branch_contents) for branch_contents in (then, otherwise)]
         if choices[0] is None or choices[1] is None:
             return
-        options = list({id(each): each for choice in choices if choice is not None for each in choice.options}.values())
-        if len({type(each) for each in options}) > 1 or not have_parallel_parts(options):
+        options = list(
+            {id(option): option for choice in choices if choice is not None for option in choice.options}.values()
+        )
+        if len({type(option) for option in options}) > 1 or not have_parallel_parts(options):
             return
         if choices[0].index is choices[1].index is None:
             self.older_lists[key] = (otherwise[0], then[0]), to_kind(Symbol(self.predicate), "i")  # type: ignore[arg-type]
@@ -608,7 +613,7 @@ class _Merger:
         numbers = list[TracedOperand]()
         for region, choice in zip(self.regions, choices, strict=True):
             assert choice is not None, "both are"
-            own = [next(k for k, each in enumerate(options) if each is option) for option in choice.options]
+            own = [next(k for k, candidate in enumerate(options) if candidate is option) for option in choice.options]
             with enter_region(region):
                 number = own[0] if choice.index is None else array_namespace().asarray(np.array(own))[choice.index]
                 numbers.append(to_operand(number))
@@ -809,7 +814,8 @@ def _older_options(value: Any, branch: TracedBranch) -> _OlderOptions | None:
     if origin is not None and is_choice(origin):
         choice = _OlderOptions(origin.container, origin.index)
     is_older = all(
-        type(each) in CHANGEABLE and not branch.is_new(each) and not is_one_of_several(each) for each in choice.options
+        type(option) in CHANGEABLE and not branch.is_new(option) and not is_one_of_several(option)
+        for option in choice.options
     )
     return choice if is_older else None
 
@@ -826,7 +832,9 @@ def _closed_sources(
     """
     while True:
         closed = {
-            key: set().union(*(sources[each] for each in own)) for key, own in sources.items() if own <= sources.keys()
+            key: set().union(*(sources[source] for source in own))
+            for key, own in sources.items()
+            if own <= sources.keys()
         }
         if closed == sources:
             return closed
@@ -1388,7 +1396,7 @@ class _StagedLoop:
             value = carried.rebuild([next(remaining) for _ in carried.tree.leaves])
             key, firsts = carried.place.key, self.state.first_lists
             if key in self.sole_keys and type(value) is list:
-                sources = tuple(firsts[each] for each in self.sole_keys[key] if each in firsts)
+                sources = tuple(firsts[sole_key] for sole_key in self.sole_keys[key] if sole_key in firsts)
                 note_sole_name(value, sources, self, is_of_loop=True)
             carried.place.write(self.partial(carried, value))
         self.state.rename_arrays()
@@ -1443,8 +1451,8 @@ class _StagedLoop:
             finally:  # no code has the lists of the part any more
                 aliases.sole_names = {key: name for key, name in aliases.sole_names.items() if key in names}
                 aliases.item_origins = origins
-        known_ids = {id(each) for each in (*self.state.renamed_lists, *self.state.first_lists.values())}
-        outer_renamed = [each for each in renamed if id(each) in earlier - known_ids]
+        known_ids = {id(known_list) for known_list in (*self.state.renamed_lists, *self.state.first_lists.values())}
+        outer_renamed = [renamed_list for renamed_list in renamed if id(renamed_list) in earlier - known_ids]
         if outer_renamed:
             raise _ListRenaming(outer_renamed)
 

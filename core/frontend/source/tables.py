@@ -260,7 +260,7 @@ def _find(keys: StackedItems, key: Any) -> _KeyPosition:
 
 def find_known_key(table: dict[Any, Any], key: Any) -> tuple[Any, Any]:
     """The position of a symbolic key among those of a dict, which are known, and whether it is there."""
-    place = _find(StackedItems(stack_items([(each,) for each in table]).columns[0]), key)
+    place = _find(StackedItems(stack_items([(known_key,) for known_key in table]).columns[0]), key)
     return place.position, place.is_there
 
 
@@ -331,7 +331,7 @@ def _check_kinds(table: Any, key: Any) -> None:
     """Raises Invalid (F4) for a key that is not an int, float or bool, as the keys of a table are: arrays hold one
     kind."""
     kinds = key_kinds(table)
-    if any(each != key_kinds([key])[0] for each in kinds):
+    if any(kind != key_kinds([key])[0] for kind in kinds):
         raise Invalid(
             "a dict or set gets keys of several kinds, and some of them are known only at run time",
             rule="F4",
@@ -678,7 +678,7 @@ def _copy_set(items: Any) -> TracedSet:
 
 def _is_known(*operands: Any) -> bool:
     """Whether Python knows all the items of these sets and other iterables."""
-    return not any(is_open_table(each) or _has_symbolic_keys(each) for each in operands)
+    return not any(is_open_table(operand) or _has_symbolic_keys(operand) for operand in operands)
 
 
 def _has_symbolic_keys(items: Any) -> bool:
@@ -694,7 +694,9 @@ def _to_items(operand: Any) -> Any:
 def _combine(name: str, items: Any, others: tuple[Any, ...]) -> Any:
     """The set that a method, such as `union`, returns for a set and others."""
     if _is_known(items, *others):
-        plain = (each.known_items() if type(each) is TracedSet else each for each in (items, *others))
+        plain = (
+            collection.known_items() if type(collection) is TracedSet else collection for collection in (items, *others)
+        )
         first, *rest = plain
         return _copy_set(getattr(set(first), name)(*rest))
     result = items

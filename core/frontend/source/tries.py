@@ -87,8 +87,8 @@ def catching_try(kind: type[BaseException]) -> OpenTry | None:
     region = current_region()
     if region is None:
         return None
-    own = (each for each in reversed(_OPEN.get()) if each.region.specialization is region.specialization)
-    return next((each for each in own if issubclass(kind, each.classes)), None)
+    own = (handler for handler in reversed(_OPEN.get()) if handler.region.specialization is region.specialization)
+    return next((handler for handler in own if issubclass(kind, handler.classes)), None)
 
 
 def check(condition: Any, error: Exception) -> bool:
@@ -118,7 +118,7 @@ class ConstructChecks(NamedTuple):
     def outcome(self) -> bool | None:
         """The branch that the runs of the bodies take, if they decide on it."""
         decisions = (statement.decisions.get(number) for statement, number in self.numbers)
-        return next((each for each in decisions if each is not None), None)
+        return next((decision for decision in decisions if decision is not None), None)
 
     def guards(self) -> list[OpenTry]:
         """The statements whose checks end a loop, outermost first."""
@@ -138,7 +138,7 @@ class ConstructChecks(NamedTuple):
 
 def open_construct(region: RegionBuilder) -> ConstructChecks:
     """Begin a branch or loop in a region: it takes a number in each `try` there."""
-    return ConstructChecks([(each, each.take_number()) for each in _OPEN.get() if each.region is region])
+    return ConstructChecks([(handler, handler.take_number()) for handler in _OPEN.get() if handler.region is region])
 
 
 class _TrapRule(NamedTuple):
@@ -200,7 +200,7 @@ def check_operation(op: str, operands: Sequence[TracedOperand], attributes: Attr
     is_of_numbers = rule is not None and operands[-1].type.is_scalar and (op == "take" or operands[0].type.is_scalar)
     if rule is None or not is_of_numbers:
         raise refused_trap(op, error)
-    values = [each.value if isinstance(each, Literal) else Symbol(each) for each in operands]
+    values = [operand.value if isinstance(operand, Literal) else Symbol(operand) for operand in operands]
     if isinstance(operands[-1], Literal) and rule.is_safe(values[-1]):
         return True
     condition = rule.has_value(*values)

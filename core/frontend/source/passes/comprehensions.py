@@ -41,7 +41,7 @@ def convert_comprehensions(
     defined = [] if isinstance(node, ast.Lambda) else list(_defined_lambdas(node.body))
     parts = list(walk_nodes([node]))
     for inner in parts:
-        if isinstance(inner, ast.Lambda) and not any(inner is each for each in defined):
+        if isinstance(inner, ast.Lambda) and not any(inner is definition for definition in defined):
             spread_iterables(inner)
     if isinstance(node, ast.FunctionDef):
         parts = list(walk_nodes([node]))

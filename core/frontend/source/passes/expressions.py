@@ -196,7 +196,9 @@ class _Expressions(NodeTransformer):
         if is_format:
             return expression("ag__.format_percent(text, values)", node, text=node.left, values=node.right)  # type: ignore[no-any-return]
         operands = node.left, node.right
-        are_variables = all(map(_may_be_variable, operands)) and not all(_is_call_of(each, "call") for each in operands)
+        are_variables = all(map(_may_be_variable, operands)) and not all(
+            _is_call_of(operand, "call") for operand in operands
+        )
         if (isinstance(node.op, ast.Add) and are_variables) or (
             isinstance(node.op, ast.Add | ast.Mult) and any(map(self._may_be_list, operands))
         ):
