@@ -252,7 +252,10 @@ def draw_curves(curves: dict[str, list[tuple[int, float]]]) -> str:
     lines.append(f'<text x="{(left + width - 150) / 2}" y="{height - 10}" text-anchor="middle">firings</text>')
     lines.append(f'<text x="{left - 6}" y="14" text-anchor="end">seconds</text>')
     label_ys: list[float] = []
-    for (name, curve), colour in zip(curves.items(), ("#222222", "#0072b2", "#d55e00"), strict=False):
+    coloured_curves = zip(curves.items(), ("#222222", "#0072b2", "#d55e00"), strict=False)
+    for (name, curve), colour in sorted(
+        coloured_curves, key=lambda item: -item[0][1][-1][1]
+    ):  # labels from the top down
         path = "L".join(f"{x} {y}" for x, y in (place(*point) for point in curve))
         x, y = place(*curve[-1])
         while any(abs(y - other) < 15 for other in label_ys):
