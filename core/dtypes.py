@@ -2,8 +2,8 @@
 
 A dtype is a class, so that it serves as an annotation and as a value: `def f(n: tl.int64)`. NumPy has no bfloat16; the
 package `ml_dtypes` adds it, with the kind "V": the kind of a dtype is that of the class here, not NumPy's. That package
-is imported when the first array of bfloat16 is made: with version 0.7 this takes as long as importing all of tagloom
-twice.
+is imported for the first array of bfloat16, since the import of its version 0.7 takes three times as long as that of
+tagloom.
 """
 
 from __future__ import annotations

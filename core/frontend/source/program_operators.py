@@ -864,9 +864,8 @@ class ProgramOperators(Operators):
         """`container[index]`; also at a symbolic index of known items."""
         makes_containers = isinstance(container, defaultdict) and container.default_factory in (list, dict, set)
         if makes_containers and open_lists.is_string_choice(index) and tables.may_grow(container, index):
-            return tables.get_entry(
-                container, as_characters(index)
-            )  # it may add one entry, and not one for each option
+            # It may add one entry, and not one for each option.
+            return tables.get_entry(container, as_characters(index))
         return self._get_item(container, index)
 
     @by_option(0, 1)

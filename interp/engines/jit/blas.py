@@ -8,15 +8,13 @@ alone, calls each function once, on nothing, and forgets the module: a later `im
 from __future__ import annotations
 
 import ctypes
-import importlib.util
+import importlib
 import sys
 from collections.abc import Sequence
 from functools import cache
-from importlib.machinery import EXTENSION_SUFFIXES
-from pathlib import Path
 from typing import Any
 
-from .extension_modules import helper_module, load_extension_file
+from .extension_modules import find_extension_file, helper_module, load_extension_file
 
 _MODULE = "scipy.linalg.cython_blas"
 _NUMBER = None
@@ -48,10 +46,7 @@ def load_blas() -> None:
 
 def _load_module() -> bool:
     """Load the extension module alone, if its file is where it is in SciPy 1."""
-    package = importlib.util.find_spec("scipy")
-    folders = package.submodule_search_locations if package is not None else None
-    paths = (Path(folder, "linalg", f"cython_blas{end}") for folder in folders or () for end in EXTENSION_SUFFIXES)
-    path = next(filter(Path.exists, paths), None)
+    path = find_extension_file(_MODULE)
     if path is None:
         return False
     importlib.import_module("scipy")  # prepares the search for its libraries

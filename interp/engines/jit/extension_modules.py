@@ -35,15 +35,21 @@ def helper_module() -> Any:
 @cache
 def _load_extension(name: str) -> ModuleType:
     """Load an extension module of numba from its file. Raises MissingModule if it is not where it is expected."""
-    package = importlib.util.find_spec("numba")
-    folders = package.submodule_search_locations if package is not None else None
-    stems = (Path(folder, *name.split(".")[1:]) for folder in folders or ())
-    path = next(
-        filter(Path.exists, (stem.with_name(stem.name + end) for stem in stems for end in EXTENSION_SUFFIXES)), None
-    )
+    path = find_extension_file(name)
     if path is None:
         raise MissingModule(name)
     return load_extension_file(name, path)
+
+
+def find_extension_file(name: str) -> Path | None:
+    """The file of an extension module, found without importing its package; None if it is not in the folder that the
+    name says."""
+    package, *parts = name.split(".")
+    spec = importlib.util.find_spec(package)
+    folders = spec.submodule_search_locations if spec is not None else None
+    stems = [str(Path(folder, *parts)) for folder in folders or ()]
+    paths = (Path(stem + suffix) for stem in stems for suffix in EXTENSION_SUFFIXES)
+    return next(filter(Path.exists, paths), None)
 
 
 def load_extension_file(name: str, path: Path) -> ModuleType:

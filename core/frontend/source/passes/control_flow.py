@@ -681,8 +681,8 @@ def _last_change(body: Sequence[ast.stmt], end: Sequence[ast.stmt]) -> int:
     [3, 2, 0]
     """
     names = {name for name in read_names(end) if not hasattr(builtins, name)}
-    for statement in reversed(body):
-        if names and (names & written_names([statement]) or _may_change_objects(statement)):
+    for statement in reversed(body) if names else ():
+        if names & written_names([statement]) or _may_change_objects(statement):
             return statement.end_lineno or statement.lineno
     return 0
 
@@ -696,10 +696,10 @@ def _may_change_objects(statement: ast.stmt) -> bool:
     for node in walk_scope([statement]):
         if isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
             return True
-        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        is_pure = hasattr(builtins, name) and name not in _CHANGING_BUILTINS
-        if isinstance(node, ast.Call) and not is_pure:
-            return True
+        if isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else ""
+            if not hasattr(builtins, name) or name in _CHANGING_BUILTINS:
+                return True
     return False
 
 
