@@ -64,7 +64,7 @@ FIRST_FRAMES, FIRST_ROWS = 16, 8
 
 @dataclass(frozen=True, slots=True)
 class ForkProgram:
-    """A program and its code; None if no function calls itself."""
+    """A program, and its code, which is None if no function calls itself."""
 
     program: Program
     fork_code: ForkCode | None

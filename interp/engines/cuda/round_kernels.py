@@ -24,7 +24,7 @@ class RoundControl(IntEnum):
     """The words of `control`. The first count the threads that ended a round with each exit code."""
 
     RETURNED = 0
-    """Whether the program has returned: the one thread that joined all of it."""
+    """1 if the program has returned; only the thread that completes its last join writes this word."""
     FUEL = 1
     DEPTH = 2
     TRAP = 3
